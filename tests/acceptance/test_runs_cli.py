@@ -72,7 +72,7 @@ def test_a_council_decides_and_looks_again_in_a_terminal(mnemon: Mnemon) -> None
         "agents", "create", "Lead", "--role", "lead", "--team", ",".join(seats), "--card", "trade-decision",
         "--prompt", "Analyse BTC.", "--memory", "--review", "--schedule", "0 * * * *",
     )  # fmt: skip
-    assert "Lead is made." in made.output
+    assert "Lead is created." in made.output
     ran = mnemon("agents", "run", "Lead")
     assert ran.exit_code == 0, ran.output
     assert "Lead succeeded LONG · breakout above the range" in words(ran)
@@ -104,7 +104,7 @@ def test_chat_reset_edit_and_removal(mnemon: Mnemon) -> None:
     assert said.stdout.strip() == "The range holds."
     assert data(mnemon("agents", "chat", "Scout", "Again", "--json"))["reply"] == "The range holds."
     assert data(mnemon("agents", "show", "Scout", "--json"))["memory"]["status"] == "Carrying context"
-    assert "carries nothing any more" in mnemon("agents", "reset", "Scout").output
+    assert "has an empty memory now" in mnemon("agents", "reset", "Scout").output
     assert data(mnemon("agents", "show", made["id"], "--json"))["memory"]["status"] == "Fresh"
     mnemon("agents", "edit", "Scout", "--name", "Ranger", "--no-memory", "--prompt", "Go.")
     shown = data(mnemon("agents", "show", "Ranger", "--json"))

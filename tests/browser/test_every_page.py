@@ -39,7 +39,7 @@ def test_a_refused_form_has_no_grave_finding_either(page: Page) -> None:
     for theme in ("light", "dark"):
         page.goto("/settings/keys")
         page.get_by_label("Name").fill(" ")
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("button", name="Create key").click()
         expect(page.get_by_label("Name")).to_be_focused()
         found += _findings(page, theme, {})
         page.goto("/agents/new")

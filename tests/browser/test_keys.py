@@ -16,7 +16,7 @@ def test_rows_are_walked_and_chosen_by_keys(page: Page) -> None:
     page.keyboard.press("x")
     expect(page.get_by_text("With the 2 chosen:")).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="What is held")).to_be_visible()
+    expect(page.get_by_role("heading", name="Details")).to_be_visible()
 
 
 def test_the_list_of_keys_opens_and_closes(page: Page) -> None:

@@ -45,12 +45,12 @@ def test_a_notice_outlives_an_update(page: Page, server: Served) -> None:
         page.get_by_role("link", name="Edit").click()
         page.get_by_label("Name").fill("Jenny Wren")
         page.get_by_role("button", name="Save").click()
-        expect(page.get_by_role("status")).to_have_text("Changed.")
+        expect(page.get_by_role("status")).to_have_text("Saved.")
         server.script.add_replies("Quite so.")
         client.post(f"/api/agents/{agent}/chat", json={"message": "From another window."})
         expect(page.get_by_text("From another window.")).to_be_visible()
-        expect(page.locator(".notice")).to_contain_text("Changed.")
-        page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Agents").click()
+        expect(page.locator(".notice")).to_contain_text("Saved.")
+        page.get_by_role("navigation", name="Main").get_by_role("link", name="Agents").click()
         expect(page.locator(".notice")).to_have_count(0)
 
 

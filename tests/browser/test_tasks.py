@@ -55,7 +55,7 @@ def test_finding_a_memory_and_reading_where_it_was_said(hand: Hand) -> None:
     hand.opens("Priya Nair runs the Venlo depot.")
     expect(page.get_by_role("heading", level=1)).to_have_text("Priya Nair runs the Venlo depot.")
     expect(page.locator("blockquote")).to_have_text("“Priya Nair runs the Venlo depot”")
-    hand.presses(page.get_by_role("link", name="in its conversation"))
+    hand.presses(page.get_by_role("link", name="show the conversation"))
     expect(page.locator("article.turn.named")).to_contain_text("she keeps the best log of all of them")
 
 
@@ -76,7 +76,7 @@ def test_editing_pinning_and_archiving_a_memory_and_taking_that_back(
     hand.presses(page.get_by_role("button", name="Pin", exact=True))
     notice(page, "Pinned")
     hand.presses(page.get_by_role("button", name="Unpin"))
-    notice(page, "No longer pinned")
+    notice(page, "Unpinned")
     hand.presses(page.get_by_role("button", name="Archive"))
     notice(page, "Archived")
     expect(page.get_by_role("button", name="Restore")).to_be_visible()
@@ -133,12 +133,12 @@ def test_merging_entities_and_splitting_them_again(hand: Hand) -> None:
     hand.goes_to("Entities")
     hand.searches("Priya")
     hand.opens("Priya Nair")
-    hand.fills(page.get_by_label("Another that is the same"), "person:tom_okafor")
+    hand.fills(page.get_by_label("Another name for it"), "person:tom_okafor")
     hand.presses(page.get_by_role("button", name="Merge into"))
-    notice(page, "reads as")
+    notice(page, "is merged into")
     expect(page.locator("#main")).to_contain_text("Tom Okafor leads route planning.")
     hand.presses(page.get_by_role("button", name="Split"))
-    notice(page, "stands for itself again")
+    notice(page, "is a separate entity again")
     expect(page.locator("#main tbody")).not_to_contain_text("Tom Okafor leads route planning.")
 
 
@@ -156,7 +156,7 @@ def test_making_a_key_and_revoking_it(hand: Hand, other: Callable[[str, str], st
     hand.presses(page.get_by_role("link", name="keys", exact=True))
     hand.fills(page.get_by_label("Name"), name)
     hand.ticks(page.get_by_label("everything"))
-    hand.presses(page.get_by_role("button", name="Make the key"))
+    hand.presses(page.get_by_role("button", name="Create key"))
     expect(page.get_by_role("heading", level=1)).to_have_text("A new key")
     headers = {"Authorization": f"Bearer {page.locator('pre.copy').inner_text().strip()}"}
     assert httpx2.get(f"{server.url}/api/jobs", headers=headers, timeout=HANGS_S).status_code == 200
@@ -179,7 +179,7 @@ def test_making_an_agent_with_active_memory_and_resetting_it(hand: Hand, other: 
     notice(page, f"{name} is there")
     expect(page.get_by_text("memory · 0 runs")).to_be_visible()
     hand.presses(page.get_by_role("button", name="Reset memory"))
-    notice(page, "starts fresh")
+    notice(page, "with an empty session")
     expect(page.locator("dl.facts").first).to_contain_text("Last reset")
 
 

@@ -72,7 +72,7 @@ def test_without_a_terminal_nothing_is_forgotten_unasked(mnemon: Callable[..., R
     for words in ((memory,), ("--user", "ann")):
         refused = mnemon("forget", *words)
         assert refused.exit_code == 2
-        assert "Nothing was forgotten: there is no terminal to ask at. Add --yes." in refused.stderr
+        assert "Nothing was forgotten: there is no terminal to confirm it at. Add --yes." in refused.stderr
     assert "Lives in Leeds" in mnemon("export", "ann").stdout
 
 

@@ -99,7 +99,7 @@ def test_a_url_that_leads_nowhere_fails_with_the_next_step(doctor: Callable[...,
 def test_an_embedded_database_is_looked_into_and_left_stopped(doctor: Callable[..., Report], tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["migrate"]).exit_code == 0
     found = doctor()
-    assert "stopped, properly" in found["cluster"]["detail"]
+    assert "was shut down cleanly" in found["cluster"]["detail"]
     assert found["isolation"]["state"] == "ok"
     assert not (tmp_path / "data" / "postgres" / "postmaster.pid").exists()
     (tmp_path / "data" / "postgres" / "mnemon-cluster").unlink()
@@ -159,7 +159,7 @@ def test_wrong_models_fail_with_their_names(doctor: Callable[..., Report]) -> No
 
 def test_a_clock_file_is_read(doctor: Callable[..., Report], tmp_path: Path) -> None:
     (tmp_path / "clock").write_text("2030-01-01T00:00:00Z")
-    assert "2030-01-01T00:00:00Z for now" in doctor(clock_file=tmp_path / "clock")["clock"]["detail"]
+    assert "uses the time 2030-01-01T00:00:00Z" in doctor(clock_file=tmp_path / "clock")["clock"]["detail"]
     (tmp_path / "clock").write_text("tomorrow")
     assert doctor(clock_file=tmp_path / "clock")["clock"]["state"] == "fail"
     assert doctor(clock_file=tmp_path / "missing")["clock"]["state"] == "fail"
@@ -255,8 +255,8 @@ def test_a_session_whose_first_turn_is_tried_again_waits_for_the_model_and_for_n
     work("job_2", 112, lane="ses_1", seq=2)
     found = doctor(database_url=database_url)["work"]
     assert found["state"] == "warn"
-    assert "nobody takes it" not in found["detail"]
-    assert "1 work item is being tried again" in found["detail"]
+    assert "no worker takes it" not in found["detail"]
+    assert "1 work item is being retried" in found["detail"]
     assert "The model answered 500." in found["detail"]
 
 
@@ -264,7 +264,7 @@ def test_work_that_nobody_takes_is_told_from_work_whose_workers_are_busy(
     doctor: Callable[..., Report], database_url: str, work: Callable[..., None]
 ) -> None:
     work("job_1", 112)
-    assert "nobody takes it" in doctor(database_url=database_url)["work"]["detail"]
+    assert "no worker takes it" in doctor(database_url=database_url)["work"]["detail"]
     now = SystemClock().now()
     with psycopg.connect(database_url) as connection:
         connection.execute("insert into workers values ('wrk_1', %s, %s, %s, 8, 8)", (now, now, now))
@@ -294,7 +294,7 @@ def test_missing_privileges_fail_and_migrate_says_that_it_mended_them(
     assert "memories, work" in found["detail"]
     assert found["fix"].startswith("mnemon migrate")
     done = CliRunner().invoke(app, ["migrate", "--database-url", database_url])
-    assert "privileges again on: memories, work." in done.stdout
+    assert "mnemon_app restored on: memories, work." in done.stdout
     assert doctor(database_url=database_url)["privileges"]["state"] == "ok"
     assert "privileges" not in CliRunner().invoke(app, ["migrate", "--database-url", database_url]).stdout
 

@@ -61,7 +61,7 @@ def test_the_help_and_the_refusal_name_the_default_of_a_bound_key(mnemon: Mnemon
     assert sorted(default.split(", ")) == cat["scopes"]
     said = CliRunner(env={"COLUMNS": "300"}).invoke(app, ["keys", "create", "--help"]).stdout
     assert f"with --user: {default}." in said
-    assert "Days until the key ends." in said
+    assert "Days until the key expires." in said
     refused = mnemon("keys", "create", "--name", "app", "--scopes", "")
     assert f"for a key bound to a person {default})" in " ".join(refused.stderr.split())
 

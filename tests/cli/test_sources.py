@@ -124,7 +124,7 @@ def test_at_a_terminal_the_counts_are_shown_and_a_no_changes_nothing(mnemon: Mne
     said_by(mnemon, database_url, "tool:crm", "Owns a car")
     code, seen = at_a_terminal("withdraw", "tool:crm", "--user", "ann", answer="n")
     assert code == 1
-    assert "tool:crm said 2 memories, 0 past versions and 0 open todos about ann. Take them back?" in seen
+    assert "tool:crm said 2 memories, 0 past versions and 0 open todos about ann. Withdraw all of it?" in seen
     assert held(mnemon) == 2
     code, seen = at_a_terminal("withdraw", "tool:crm", "--user", "ann", answer="y")
     assert (code, held(mnemon)) == (0, 0), seen

@@ -114,7 +114,7 @@ def test_an_edit_keeps_the_text_before_and_a_version_is_held_again(
     assert (held["content"], held["pinned"]) == ("Drinks green tea", True)
     page = browser.get(f"/memories/{one}").text
     assert "<ins>green tea</ins>" in page
-    assert "Hold this again" in page
+    assert "Use this version" in page
     post(browser, f"/memories/{one}/restore", version="1")
     assert client.get(f"/api/memories/{one}").json()["data"]["content"] == "Drinks tea, no coffee"
 

@@ -133,7 +133,7 @@ def test_days_of_the_overview_count_turns_recalls_and_tokens(
     assert sum(day["turns"] for day in after["days"]) == 5
     assert sum(day["tokens"] for day in after["days"]) > 0
     assert after["days"][-1]["recalls"] == before["days"][-1]["recalls"] + 1
-    assert after["health"]["word"] == "well"
+    assert after["health"]["word"] == "healthy"
 
 
 def test_no_page_runs_what_was_stored(server: Served, client: httpx2.Client, browser: httpx2.Client) -> None:
@@ -228,4 +228,4 @@ def test_the_menu_and_the_settings_page_speak_plainly(browser: httpx2.Client) ->
     assert "<h2>Server</h2>" in page
     assert ">Shortcuts <kbd>?</kbd>" in page
     assert "flags, <code>MNEMON_*</code> variables, <code>.env</code>, <code>mnemon.toml</code>, in this order" in page
-    assert "for a key bound to a person, chat, memory:read, memory:write, custody" in browser.get("/settings/keys").text
+    assert "for a key bound to a person: chat, memory:read, memory:write, custody" in browser.get("/settings/keys").text

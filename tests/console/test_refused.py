@@ -124,7 +124,7 @@ def test_settings_come_back(browser: httpx2.Client) -> None:
     key = {"name": "my app", "user": "ann", "days": "soon", "grant:memory:read": "yes"}
     comes_back(browser, "/settings/keys", "/settings/keys", "days", "whole number of days", **key)
     back = comes_back(
-        browser, "/settings/keys", "/settings/keys", "name", "where the key is used", **{**key, "name": "", "days": ""}
+        browser, "/settings/keys", "/settings/keys", "name", "Give the key a name", **{**key, "name": "", "days": ""}
     )
     assert back.controls["grant:memory:read"].ticked
     assert not back.controls["grant:admin"].ticked

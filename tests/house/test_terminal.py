@@ -23,15 +23,15 @@ OUR_WORDS = {
     "chat.py": {"_HELP"},
     "custody.py": {"table", "place", "receipt.reasons[place]"},
     "demo.py": {"named", "steps", "link"},
-    "doctor.py": {"counts['ok']", "counts['fail']", "warnings", "LOOK[one.state]", "one.name", "''"},
-    "jobs.py": {"_jobs(len(done))", "tries", "status or 'waiting, running or parked'", "kind", "status"},
-    "memory.py": {"word", "times", "name", "colour", "bar", "_BAR"},
+    "doctor.py": {"counts['ok']", "counts['fail']", "warnings", "STATE_LABELS[one.state]", "one.name", "''"},
+    "jobs.py": {"_jobs_phrase(len(done))", "tries", "status or 'waiting, running or parked'", "kind", "status"},
+    "memory.py": {"word", "times", "name", "colour", "bar", "_BAR_WIDTH"},
     "reembed.py": {"moved.vectors", "moved.organizations", "moved.dropped"},
     "runs.py": {"done.resolution_status or done.status"},
-    "serve.py": {"applied", "', '.join(mended)", "settings.worker_concurrency", "_HOW_IT_STOPS"},
-    "sources.py": {"people", "gone", "MOST_LISTED"},
-    "talk.py": {"left", "one.type.lower()", "layer.name", "label", "counts"},
-    "welcome.py": {"_url(settings, port)", "offline", "link", "LOCAL", "key", "tries", "before"},
+    "serve.py": {"applied", "', '.join(repaired)", "settings.worker_concurrency", "_STOP_HINT"},
+    "sources.py": {"people", "gone", "MAX_LISTED"},
+    "terminal_chat.py": {"left", "one.type.lower()", "layer.name", "label", "counts"},
+    "startup.py": {"_server_url(settings, port)", "offline", "link", "LOCAL_ORG", "key", "tries", "before"},
 }
 """What else is put into markup as it is: markup, words and numbers of our own, by file. Nothing that is stored."""
 

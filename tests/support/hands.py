@@ -45,7 +45,7 @@ class Mouse:
         self.page = page
 
     def goes_to(self, room: str) -> None:
-        self.page.get_by_role("navigation", name="Rooms").get_by_role("link", name=room, exact=True).click()
+        self.page.get_by_role("navigation", name="Main").get_by_role("link", name=room, exact=True).click()
         _arrived(self.page, room)
 
     def searches(self, words: str) -> None:

@@ -1,1 +1,1 @@
-"""The command line: reads arguments, calls a room, prints. Data goes to stdout, everything else to stderr."""
+"""The command line: read arguments, call a room, print. Data goes to stdout, everything else to stderr."""

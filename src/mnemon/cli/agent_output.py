@@ -1,4 +1,4 @@
-"""Agents, cards and decisions in a terminal: tables, a page, and the wire's JSON."""
+"""How agents, card types and decisions look in a terminal, and their JSON, spelt as the API spells it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,10 @@ from mnemon.scope import Scope
 
 
 async def find_agent(tx: Tx, scope: Scope, who: str) -> Agent:
-    """The agent of this id, or the only one of this name."""
+    """Return the agent with this id, else the only one with this name.
+
+    Raises NotFound when there is none, Invalid when several have the name.
+    """
     found = await agent_store.find_agent(tx, scope, who)
     if found is not None:
         return found
@@ -34,22 +37,22 @@ async def find_agent(tx: Tx, scope: Scope, who: str) -> Agent:
 
 
 def agents_table(found: Sequence[tuple[Agent, MemoryPanel]]) -> Table:
-    """Two lines an agent: name, role, schedule and card; below, what it carries and its id."""
+    """Return two lines per agent: name, role, adapter, card and schedule; below them its memory and its id."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, max_width=24, overflow="ellipsis", style="bold")
     table.add_column(overflow="fold")
     for agent, panel in found:
         role = f"{agent.role} of {len(agent.team)}" if agent.team else agent.role.value
-        said = Text(" · ".join((role, agent.adapter, agent.card_type, agent.schedule or "when asked")))
+        summary = Text(" · ".join((role, agent.adapter, agent.card_type, agent.schedule or "when asked")))
         below = (
             Text("memory ", style="dim").append_text(memory_status_text(panel)).append(f" · {agent.id}", style="dim")
         )
-        table.add_row(Text(agent.name), said.append("\n").append_text(below))
+        table.add_row(Text(agent.name), summary.append("\n").append_text(below))
     return table
 
 
 def memory_status_text(panel: MemoryPanel) -> Text:
-    """The memory in a few words; amber and with a word when it grew too long."""
+    """Return the memory's state in a few words, yellow and with advice to reset where the session grew too long."""
     if not panel.enabled:
         return Text("off", style="dim")
     age = f", {panel.session_age}" if panel.session_age else ""
@@ -58,7 +61,7 @@ def memory_status_text(panel: MemoryPanel) -> Text:
 
 
 def agent_page(agent: Agent, panel: MemoryPanel, decided: Sequence[Decision]) -> RenderableType:
-    """Everything about one agent."""
+    """Return everything about one agent, with its last decisions."""
     rows = Table(box=None, show_header=False, pad_edge=False)
     rows.add_column(style="dim")
     rows.add_column(overflow="fold")
@@ -81,22 +84,22 @@ def agent_page(agent: Agent, panel: MemoryPanel, decided: Sequence[Decision]) ->
 
 
 def cards_table(found: Sequence[CardDefinition]) -> Table:
-    """Two lines a card type: what it is for; below, its slots and whether it can be looked at again."""
+    """Return a block per card type: its purpose, its slots (`?` marks optional ones), and if it can be re-examined."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
     for card in found:
         slots = ", ".join(slot.name if slot.required else f"{slot.name}?" for slot in card.slots)
-        again = {"True": "re-examinable", "False": "not re-examinable"}.get(
+        re_examinable = {"True": "re-examinable", "False": "not re-examinable"}.get(
             str(card.re_examinable), "re-examinable until resolved"
         )
         actions = f": {', '.join(card.re_examine_actions)}" if card.re_examine_actions else ""
-        table.add_row(card.type, Text(card.purpose).append(f"\n{slots}\n{again}{actions}", style="dim"))
+        table.add_row(card.type, Text(card.purpose).append(f"\n{slots}\n{re_examinable}{actions}", style="dim"))
     return table
 
 
 def agent_json(agent: Agent, panel: MemoryPanel) -> dict[str, Any]:
-    """The agent in the wire's spelling."""
+    """Return the agent in the JSON of `GET /api/agents/{id}`."""
     return {
         "id": agent.id,
         "name": agent.name,
@@ -115,7 +118,7 @@ def agent_json(agent: Agent, panel: MemoryPanel) -> dict[str, Any]:
 
 
 def panel_json(panel: MemoryPanel) -> dict[str, Any]:
-    """The memory in the wire's spelling."""
+    """Return the state of an agent's memory in the API's JSON."""
     return {
         "enabled": panel.enabled,
         "status": panel.status.value,
@@ -127,12 +130,12 @@ def panel_json(panel: MemoryPanel) -> dict[str, Any]:
 
 
 def decision_json(one: Decision) -> dict[str, Any]:
-    """The decision in the wire's spelling."""
+    """Return the decision in the API's JSON."""
     return {"runId": one.run_id, "at": format_time(one.at), "headline": one.headline, "line": one.line}
 
 
 def card_json(card: CardDefinition) -> dict[str, Any]:
-    """The card type in the wire's spelling."""
+    """Return the card type in the API's JSON."""
     return {
         "type": card.type,
         "title": card.title,

@@ -1,4 +1,4 @@
-"""`mnemon agents …`: who they are, what they carry, talking to them and sending them to work."""
+"""`mnemon agents …`: create, edit, show and delete agents, chat with them and start their runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,48 +14,48 @@ if TYPE_CHECKING:
     from mnemon.runs.decisions import Decision
     from mnemon.services import Services
 
-agents = typer.Typer(no_args_is_help=True, help="Agents: who they are, what they carry, what they decided.")
+agents = typer.Typer(no_args_is_help=True, help="Manage agents, chat with them and start their runs.")
 
-AgentArgument = Annotated[str, typer.Argument(help="The agent's id, or its name.")]
+AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's id or name.")]
 SkillOption = Annotated[Path | None, typer.Option("--skill", help="A SKILL.md file.", exists=True, dir_okay=False)]
-PromptOption = Annotated[str | None, typer.Option("--prompt", help="What a run asks by default.")]
+PromptOption = Annotated[str | None, typer.Option("--prompt", help="The prompt of a run that names none.")]
 ScheduleOption = Annotated[
-    str | None, typer.Option("--schedule", help="Cron, in UTC: '0 * * * *'. An empty text: none.")
+    str | None, typer.Option("--schedule", help="A cron expression in UTC: '0 * * * *'. Empty: no schedule.")
 ]
 RoleOption = Annotated[str | None, typer.Option("--role", help="solo, lead or specialist.")]
 TeamOption = Annotated[str | None, typer.Option("--team", help="Ids of a lead's specialists, comma-separated.")]
 CardOption = Annotated[
-    str | None, typer.Option("--card", help="The card its runs fill; `mnemon agents cards` lists them.")
+    str | None, typer.Option("--card", help="The card type that its runs fill; see `mnemon agents cards`.")
 ]
 AdapterOption = Annotated[str | None, typer.Option("--adapter", help="model or claude-cli.")]
 MemoryOption = Annotated[
-    bool | None, typer.Option("--memory/--no-memory", help="Active Memory: chat and runs share a session.")
+    bool | None, typer.Option("--memory/--no-memory", help="Active Memory: its chat and its runs share one session.")
 ]
 ReadOnlyOption = Annotated[
-    bool | None, typer.Option("--read-only/--extend", help="Runs see the session, do not extend it.")
+    bool | None, typer.Option("--read-only/--extend", help="Whether runs only read the shared session or add to it.")
 ]
 ReviewOption = Annotated[
-    bool | None, typer.Option("--review/--no-review", help="A run begins with its last decisions.")
+    bool | None, typer.Option("--review/--no-review", help="Start each run with a review of its last decisions.")
 ]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the group."""
+    """Add the command group to the program."""
     app.add_typer(agents, name="agents")
 
 
 @agents.command("list")
 def list_agents(org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """List the agents and what they carry."""
+    """List agents with the state of their memory."""
     from mnemon.cli.agent_output import agent_json, agents_table
     from mnemon.cli.services import open_services, require_organization
     from mnemon.runs import agent_store
     from mnemon.runs import agents as rules
 
     async def load_agents() -> "list[tuple[Agent, MemoryPanel]]":
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(scope.org_id) as tx:
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(scope.org_id) as tx:
                 found = await agent_store.list_agents(tx, scope, most=1000)
                 panels = await rules.list_memory_panels(tx, scope, found)
         return [(agent, panels[agent.id]) for agent in found]
@@ -66,7 +66,7 @@ def list_agents(org: OrgOption = "local", as_json: JsonOption = False) -> None:
     elif found:
         out.print(agents_table(found))
     else:
-        out.print("No agents yet. Make one: [bold]mnemon agents create Scout --prompt 'What changed today?'[/]")
+        out.print("No agents yet. Create one: [bold]mnemon agents create Scout --prompt 'What changed today?'[/]")
 
 
 @agents.command("create")
@@ -85,18 +85,18 @@ def create(
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Make an agent."""
+    """Create an agent."""
     from mnemon.runs import agents as rules
     from mnemon.runs.agent import AgentDraft
 
     changes = _draft_changes(skill, prompt, schedule, role, team, card, adapter)
     config = _config_changes(memory, read_only, review)
 
-    async def create_agent(house: "Services", scope: Any, tx: Any) -> "Agent":
+    async def create_agent(services: "Services", tx: Any, scope: Any) -> "Agent":
         draft = _apply_changes(AgentDraft(name=name), changes, config)
-        return await rules.create_agent(tx, scope, draft, _load_cards(house))
+        return await rules.create_agent(tx, scope, draft, _load_cards(services))
 
-    _print_agent(_run_in_transaction(org, create_agent, writes="agents create"), "is made.", as_json)
+    _print_agent(_run_in_transaction(org, create_agent, writes="agents create"), "is created.", as_json)
 
 
 @agents.command("edit")
@@ -116,16 +116,16 @@ def edit(
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Change an agent. Enabling its memory is a fresh start."""
+    """Change an agent. When you enable its memory, it starts with an empty session."""
     from mnemon.runs import agents as rules
 
     changes = _draft_changes(skill, prompt, schedule, role, team, card, adapter) | ({"name": name} if name else {})
     config = _config_changes(memory, read_only, review)
 
-    async def edit_agent(house: "Services", scope: Any, tx: Any) -> "Agent":
+    async def edit_agent(services: "Services", tx: Any, scope: Any) -> "Agent":
         agent = await _find_agent(tx, scope, who)
         draft = _apply_changes(rules.draft_from(agent), changes, config)
-        return await rules.edit_agent(tx, scope, agent.id, draft, _load_cards(house))
+        return await rules.edit_agent(tx, scope, agent.id, draft, _load_cards(services))
 
     _print_agent(_run_in_transaction(org, edit_agent, writes="agents edit"), "is changed.", as_json)
 
@@ -138,7 +138,7 @@ def show(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = Fal
     from mnemon.runs.decisions import list_agent_decisions
 
     async def load_agent_details(
-        house: "Services", scope: Any, tx: Any
+        services: "Services", tx: Any, scope: Any
     ) -> "tuple[Agent, MemoryPanel, tuple[Decision, ...]]":
         agent = await _find_agent(tx, scope, who)
         panels = await rules.list_memory_panels(tx, scope, [agent])
@@ -153,40 +153,41 @@ def show(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = Fal
 
 @agents.command("reset")
 def reset(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Reset an agent's memory: the next run starts fresh, the chat stays visible."""
+    """Reset an agent's memory. Its next run starts with an empty session; you can still read the chat."""
     from mnemon.runs import agents as rules
 
-    async def reset_memory(house: "Services", scope: Any, tx: Any) -> "Agent":
+    async def reset_memory(services: "Services", tx: Any, scope: Any) -> "Agent":
         agent = await _find_agent(tx, scope, who)
         return await rules.reset_memory(tx, scope, agent.id)
 
-    _print_agent(_run_in_transaction(org, reset_memory, writes="agents reset"), "carries nothing any more.", as_json)
+    _print_agent(_run_in_transaction(org, reset_memory, writes="agents reset"), "has an empty memory now.", as_json)
 
 
 @agents.command("delete")
 def delete(
     who: AgentArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Remove an agent with its runs and its chat."""
+    """Delete an agent with its runs and its chat."""
     from mnemon.runs import agents as rules
 
     if not yes:
-        typer.confirm(f"Remove {who} with all its runs and its chat?", abort=True, err=True)
+        # The question goes to stderr, so that stdout has only data.
+        typer.confirm(f"Delete {who} with all its runs and its chat?", abort=True, err=True)
 
-    async def delete_agent(house: "Services", scope: Any, tx: Any) -> "Agent":
+    async def delete_agent(services: "Services", tx: Any, scope: Any) -> "Agent":
         agent = await _find_agent(tx, scope, who)
         await rules.delete_agent(tx, scope, agent.id)
         return agent
 
-    _print_agent(_run_in_transaction(org, delete_agent, writes="agents delete"), "is removed.", as_json)
+    _print_agent(_run_in_transaction(org, delete_agent, writes="agents delete"), "is deleted.", as_json)
 
 
 @agents.command("cards")
 def cards(as_json: JsonOption = False) -> None:
-    """List the card types."""
+    """List the card types that an agent's runs can fill."""
     from mnemon.cli.agent_output import card_json, cards_table
     from mnemon.runs.card import load_cards
 
@@ -200,15 +201,17 @@ def cards(as_json: JsonOption = False) -> None:
 @agents.command("run")
 def start(
     who: AgentArgument,
-    prompt: Annotated[str | None, typer.Option("--prompt", help="Ask this instead of the default prompt.")] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", help="Use this prompt instead of the agent's default.")
+    ] = None,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Send an agent to work and watch it."""
+    """Start a run of an agent and watch it to its end."""
     from mnemon.cli.runs import follow_run
     from mnemon.runs.run_requests import request_run
 
-    async def submit_run(house: "Services", scope: Any, tx: Any) -> str:
+    async def submit_run(services: "Services", tx: Any, scope: Any) -> str:
         agent = await _find_agent(tx, scope, who)
         return (await request_run(tx, scope, agent.id, prompt)).id
 
@@ -218,11 +221,11 @@ def start(
 @agents.command("chat")
 def chat(
     who: AgentArgument,
-    message: Annotated[str | None, typer.Argument(help="What to say; left out, a conversation begins.")] = None,
+    message: Annotated[str | None, typer.Argument(help="The message. Without it, a conversation begins.")] = None,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Talk to an agent."""
+    """Chat with an agent."""
     from mnemon.cli.terminal_chat import run_conversation
 
     if message is None and as_json:
@@ -232,15 +235,18 @@ def chat(
 
 
 def _run_in_transaction(org: str, work: Any, *, writes: str | None = None) -> Any:
-    """The work's result, in one transaction of the organization; a command that writes is named for the audit log."""
+    """Run the work in one transaction of the organization and return its result.
+
+    `writes` is the command's name for the audit log, given by commands that write.
+    """
     from mnemon.access.audit import record_command
     from mnemon.cli.services import open_services, require_organization
 
     async def run_work() -> Any:
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(scope.org_id) as tx:
-                done = await work(house, scope, tx)
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(scope.org_id) as tx:
+                done = await work(services, tx, scope)
                 if writes is not None:
                     record_command(tx, scope, writes, done.id)
                 return done
@@ -261,10 +267,10 @@ def _print_agent(agent: "Agent", what: str, as_json: bool) -> None:
         out.print(f"[bold]{safe_markup(agent.name)}[/] {what} [dim]{agent.id}[/]")
 
 
-def _load_cards(house: "Services") -> Any:
+def _load_cards(services: "Services") -> Any:
     from mnemon.runs.card import load_cards
 
-    return load_cards(house.settings.cards_dir)
+    return load_cards(services.settings.cards_dir)
 
 
 def _draft_changes(
@@ -276,7 +282,7 @@ def _draft_changes(
     card: str | None,
     adapter: str | None,
 ) -> dict[str, Any]:
-    """What the options name, in the draft's words."""
+    """Return the options that were given, by the draft's field names; an empty schedule becomes None."""
     given = {
         "skill": skill.read_text(encoding="utf-8") if skill else None,
         "default_prompt": prompt,
@@ -290,12 +296,14 @@ def _draft_changes(
 
 
 def _config_changes(memory: bool | None, read_only: bool | None, review: bool | None) -> dict[str, Any]:
+    """Return the options that were given, by their names in the API's `adapterConfig`."""
+    # The names of the API, so that `parse_config` checks both.
     given = {"memoryEnabled": memory, "memoryReadOnly": read_only, "reviewDecisions": review}
     return {name: value for name, value in given.items() if value is not None}
 
 
 def _apply_changes(draft: Any, changes: dict[str, Any], config: dict[str, Any]) -> Any:
-    """The draft with the changes, each checked as the wire checks it."""
+    """Return the draft with the changes; raise Invalid for a role, adapter or setting that the API refuses."""
     from dataclasses import replace
 
     from mnemon.errors import Invalid

@@ -1,4 +1,4 @@
-"""`mnemon audit head` and `mnemon audit verify`."""
+"""`mnemon audit head` and `mnemon audit verify`: show that nobody changed the audit log."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,30 +10,30 @@ from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, rep
 if TYPE_CHECKING:
     from mnemon.access.audit_chain import ChainBreak, LogHead
 
-audit = typer.Typer(no_args_is_help=True, help="The audit log: who wrote what, in chains that show tampering.")
+audit = typer.Typer(no_args_is_help=True, help="Verify the audit log, whose hash chains show tampering.")
 
 HeadOption = Annotated[str | None, typer.Option("--head", help="A head that `mnemon audit head` printed before.")]
 HeadFileOption = Annotated[
     typer.FileText | None,
-    typer.Option("--head-file", metavar="PATH", help="The same in a file; - reads it from standard input."),
+    typer.Option("--head-file", metavar="PATH", help="A file with such a head; - reads standard input."),
 ]
 
 
 def register(app: typer.Typer) -> None:
-    """The commands stand in the program."""
+    """Add the commands to the program."""
     app.add_typer(audit, name="audit")
 
 
 @audit.command("head")
 def head(org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Print the heads of the log's lanes, to be kept elsewhere: `mnemon audit verify --head` compares them."""
+    """Print the head of the log. Keep it elsewhere; `mnemon audit verify --head` compares the log with it."""
     from mnemon.access.audit import log_head
     from mnemon.cli.services import open_services, require_organization
 
     async def load_head() -> "LogHead":
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(org) as tx:
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(org) as tx:
                 return await log_head(tx, scope)
 
     found = run(load_head())
@@ -50,7 +50,7 @@ def verify(
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Verify that no entry was edited, removed, inserted, moved or swapped; exits with 1 where one was."""
+    """Verify that no entry was edited, removed, inserted, moved or swapped. Exits with 1 if one was."""
     from mnemon.access.audit import verify_log
     from mnemon.cli.checkup.audit_log import WHAT_TO_DO, describe_break, head_summary
     from mnemon.cli.services import open_services, require_organization
@@ -58,9 +58,9 @@ def verify(
     exported = _parse_head_options(head, head_file)
 
     async def verify_chains() -> "tuple[LogHead, ChainBreak | None]":
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(org) as tx:
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(org) as tx:
                 return await verify_log(tx, scope, exported=exported)
 
     reached, broken = run(verify_chains())
@@ -72,12 +72,12 @@ def verify(
         out.print(safe_markup(describe_break(org, broken)), soft_wrap=True)
         err.print(f"[dim]What to do:[/] {safe_markup(WHAT_TO_DO)}", soft_wrap=True)
     else:
-        out.print(f"The log holds: {safe_markup(head_summary(reached))}.", soft_wrap=True)
+        out.print(f"The log is intact: {safe_markup(head_summary(reached))}.", soft_wrap=True)
     raise typer.Exit(0 if broken is None else 1)
 
 
 def _parse_head_options(head: str | None, head_file: typer.FileText | None) -> "LogHead | None":
-    """The head that was kept elsewhere; None where none was given."""
+    """Return the head to compare with, from the option or the file; None when neither was given."""
     from mnemon.access.audit_chain import parse_head
     from mnemon.errors import Invalid
 

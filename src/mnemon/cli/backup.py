@@ -1,4 +1,9 @@
-"""`mnemon backup FILE` and `mnemon restore FILE`."""
+"""`mnemon backup FILE` and `mnemon restore FILE`.
+
+A restore replaces the whole database, in this order: read the file and check that its migrations are known, refuse
+while others are connected or data would be lost, take the survivors out of the old database, load the file, migrate it
+to this version, and apply the survivors to it.
+"""
 
 import asyncio
 import time
@@ -19,18 +24,18 @@ if TYPE_CHECKING:
 
 _DISCONNECT_TRIES = 10
 _DISCONNECT_WAIT_S = 0.2
-FileArgument = Annotated[Path, typer.Argument(help="The backup's file.")]
+FileArgument = Annotated[Path, typer.Argument(help="The backup file.")]
 
 
 class Survivor(Protocol):
-    """What has to outlive the database that a restore replaces, such as the ledger of what was forgotten."""
+    """Records that must survive a restore, such as the ledger of what was forgotten."""
 
     async def read_from(self, url: str) -> None:
-        """Remembers it from the database that is about to be replaced; not called when there is none."""
+        """Read the records from the database that is about to be replaced; not called when that one is empty."""
         ...
 
     async def apply_to(self, services: "Services") -> str:
-        """Applies it to the restored database; says in a sentence what that did."""
+        """Apply the records to the restored database; return a sentence that says what was done."""
         ...
 
 
@@ -53,11 +58,11 @@ def _withdrawal_survivor() -> Survivor:
 
 
 SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger_survivor, _revocation_survivor, _withdrawal_survivor)
-"""Makes each thing that outlives a restore."""
+"""Constructors of all survivors. Older backups lack what was forgotten, revoked or withdrawn since."""
 
 
 def register(app: typer.Typer) -> None:
-    """The commands stand in the program."""
+    """Add the commands to the program."""
     app.command("backup")(backup)
     app.command("restore")(restore)
 
@@ -69,7 +74,7 @@ def backup(
     database_url: DatabaseUrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the whole database into one file, as of one moment; a running server may go on."""
+    """Back up the whole database to one file, as of one moment. The server can keep running."""
     settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
     with report_errors():
         _refuse_existing(file, force)
@@ -82,8 +87,8 @@ def backup(
         out.print(f"{safe_markup(file)} holds {tables} tables, {size / 1_000_000:.1f} MB, written in {seconds:.1f} s.")
         new = "--data-dir NEW_DIRECTORY" if settings.database_url is None else "--database-url URL_OF_AN_EMPTY_ONE"
         into_new, over_this = (f"mnemon restore {file} {option}" for option in (new, "--force"))
-        err.print(f"[dim]Bring it back in a new database:[/] {safe_markup(into_new)}", soft_wrap=True)
-        err.print(f"[dim]Replace this one, the server stopped:[/] {safe_markup(over_this)}", soft_wrap=True)
+        err.print(f"[dim]Restore it into a new database:[/] {safe_markup(into_new)}", soft_wrap=True)
+        err.print(f"[dim]Replace this database (stop the server first):[/] {safe_markup(over_this)}", soft_wrap=True)
 
 
 def _refuse_existing(file: Path, force: bool) -> None:
@@ -102,18 +107,18 @@ async def _write_backup(settings: "Settings", file: Path) -> int:
         tools = await find_tools(owner, settings.postgres_bin_dir)
         with err.status("writing") as status:
             await dump_database(owner, file, tools, lambda words: status.update(f"writing: {words}"))
-        # A backup that cannot be read is none: reading it back is part of making it.
+        # Read it back: a truncated or corrupt file must fail now, not at the restore.
         return len((await read_archive(file, tools)).tables)
 
 
 def restore(
     file: FileArgument,
-    force: Annotated[bool, typer.Option("--force", help="Replace a database that holds something.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a database that holds data.")] = False,
     data_dir: DataDirOption = None,
     database_url: DatabaseUrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the database back from a file that `mnemon backup` wrote; all of it, or nothing is changed."""
+    """Restore the database from a file that `mnemon backup` wrote, all of it or nothing."""
     settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
     began = time.monotonic()
     archive, notes = run(_restore_backup(settings, file, force))
@@ -122,13 +127,13 @@ def restore(
         shown = {"file": str(file), "tables": len(archive.tables), "seconds": round(seconds, 2), "notes": notes}
         print_json(shown)
         return
-    out.print(f"{len(archive.tables)} tables are back, in {seconds:.1f} s.")
+    out.print(f"{len(archive.tables)} tables restored in {seconds:.1f} s.")
     for note in notes:
         out.print(note, markup=False, soft_wrap=True)
     from mnemon.cli.startup import command_prefix
 
     prefix = command_prefix(data_dir, database_url)
-    err.print(f"[dim]Go on with:[/] {safe_markup(prefix)}mnemon serve", soft_wrap=True)
+    err.print(f"[dim]Next:[/] {safe_markup(prefix)}mnemon serve", soft_wrap=True)
 
 
 async def _restore_backup(settings: "Settings", file: Path, force: bool) -> "tuple[BackupArchive, list[str]]":
@@ -141,6 +146,7 @@ async def _restore_backup(settings: "Settings", file: Path, force: bool) -> "tup
         owner = session_url(settings, url)
         tools = await find_tools(owner, settings.postgres_bin_dir)
         archive = await read_archive(file, tools)
+        # A file of a newer version is refused before anything is touched.
         check_applied(shipped_migrations(), dict(archive.migrations))
         survivors = await _prepare_restore(owner, force)
         with err.status("restoring") as status:
@@ -154,26 +160,29 @@ async def _restore_backup(settings: "Settings", file: Path, force: bool) -> "tup
 
 
 async def _record_restore(services: "Services") -> None:
-    """Every organization's audit log says that a backup was brought back after its entries before."""
+    """Append an entry to every organization's audit log that says a backup was restored."""
     from mnemon.access.audit import record_command
     from mnemon.access.organizations import list_organizations
     from mnemon.cli.services import operator_tx
     from mnemon.scope import Scope
 
     async with operator_tx(services) as tx:
-        everyone = [one.name for one in await list_organizations(tx)]
-    for name in everyone:
+        names = [organization.name for organization in await list_organizations(tx)]
+    for name in names:
         async with services.db.tx(name) as tx:
             record_command(tx, Scope(org_id=name), "restore")
 
 
 async def apply_survivors(services: "Services", survivors: "list[Survivor]") -> list[str]:
-    """The restored database has what outlived the old one; a sentence for each."""
+    """Apply every survivor to the restored database; return a sentence for each."""
     return [await survivor.apply_to(services) for survivor in survivors]
 
 
 async def _prepare_restore(url: str, force: bool) -> "list[Survivor]":
-    """Nobody is connected, nothing is lost without --force, and what must survive is taken along."""
+    """Return the survivors, filled from the database to be replaced.
+
+    Raises Conflict while others are connected, or when there is data and no --force.
+    """
     from mnemon.errors import Conflict
 
     there = await _wait_for_disconnects(url)
@@ -195,7 +204,10 @@ async def _prepare_restore(url: str, force: bool) -> "list[Survivor]":
 
 
 async def _wait_for_disconnects(url: str) -> "DatabaseContents":
-    """What the database holds, once those who have just hung up are gone: the server needs a moment to notice."""
+    """Return what the database holds, once others have disconnected or two seconds have passed.
+
+    PostgreSQL needs a moment to notice that a server which has just been stopped is gone.
+    """
     from mnemon.db.backup import count_contents
 
     for _ in range(_DISCONNECT_TRIES):

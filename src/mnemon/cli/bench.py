@@ -1,4 +1,4 @@
-"""`mnemon bench`: measures recall in the open and writes the report."""
+"""`mnemon bench`: measure recall's quality and speed beside other stores, and write the report."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -20,33 +20,39 @@ DEFAULT_DATA = Path("../shared/data/locomo-dev.json")
 
 
 def register(app: typer.Typer) -> None:
-    """The command stands in the program."""
+    """Add the command to the program."""
     app.command("bench")(bench)
 
 
 def bench(
     data: Annotated[
-        Path, typer.Option(help="Conversations in LoCoMo's format; left out if there is no such file.")
+        Path, typer.Option(help="Conversations in LoCoMo's format. Without the file, quality is not measured.")
     ] = DEFAULT_DATA,
-    sizes: Annotated[str, typer.Option(help="Memories of the people whose recall is timed.")] = "100,1000,10000,100000",
-    rows: Annotated[int, typer.Option(min=0, help="Memories in the whole database while it is timed.")] = 1_000_000,
+    sizes: Annotated[
+        str, typer.Option(help="Comma-separated: time recall for people with so many memories.")
+    ] = "100,1000,10000,100000",
+    rows: Annotated[int, typer.Option(min=0, help="Memories in the whole database while recall is timed.")] = 1_000_000,
     peers: Annotated[bool, typer.Option(help="Measure other stores too, where they are installed.")] = True,
-    peer_sizes: Annotated[str, typer.Option(help="Texts the other stores are timed with.")] = "1000,10000",
+    peer_sizes: Annotated[
+        str, typer.Option(help="Comma-separated: time the other stores with so many texts.")
+    ] = "1000,10000",
     report: Annotated[Path, typer.Option(help="Folder for tables and plots.")] = Path("docs/benchmarks"),
     as_json: JsonOption = False,
 ) -> None:
-    """Measure recall: how well it finds evidence, how fast, and other stores beside it. Takes about 25 minutes."""
+    """Measure the quality and speed of recall, and of other stores. Takes about 25 minutes."""
     timed, others = _parse_numbers(sizes), _parse_numbers(peer_sizes)
     settings = settings_from_flags()
     from mnemon.cli.benchmarks.figures import BenchmarkFigures
     from mnemon.cli.benchmarks.locomo import load_conversations
     from mnemon.cli.benchmarks.targets import evaluate_targets
 
-    talks = load_conversations(data) if data.exists() else []
-    if not talks:
-        err.print("[dim]There is no --data: quality is left out. docs/recall.md says where to get conversations.[/]")
+    conversations = load_conversations(data) if data.exists() else []
+    if not conversations:
+        err.print(
+            "[dim]The file of --data does not exist: quality is not measured. docs/recall.md says where to get one.[/]"
+        )
     figures = BenchmarkFigures()
-    written = run(_run_benchmarks(settings, talks, timed, rows, others if peers else None, figures, report))
+    written = run(_run_benchmarks(settings, conversations, timed, rows, others if peers else None, figures, report))
     if as_json:
         print_json({"report": [str(path) for path in written], "figures": _figures_json(figures)})
         return
@@ -59,7 +65,7 @@ def bench(
 
 async def _run_benchmarks(
     settings: "Settings",
-    talks: "list[LocomoConversation]",
+    conversations: "list[LocomoConversation]",
     sizes: list[int],
     rows: int,
     peer_sizes: list[int] | None,
@@ -78,12 +84,12 @@ async def _run_benchmarks(
         await migrate_to_current(settings, url)
         here = machine.describe_machine(url)
         async with make_services(settings, url) as services, doors.bench_client(services) as client:
-            if talks:
-                await measuring.measure_quality(services, client, talks, figures, _print_progress)
+            if conversations:
+                await measuring.measure_quality(services, client, conversations, figures, _print_progress)
             if sizes:
                 await measuring.measure_speed(services, client, sizes, rows, figures, _print_progress)
             if peer_sizes is not None:
-                await measuring.measure_peers(services, peers_url, talks, peer_sizes, figures, _print_progress)
+                await measuring.measure_peers(services, peers_url, conversations, peer_sizes, figures, _print_progress)
     taken = report.BenchmarkRun(
         machine=here,
         began=began,
@@ -97,7 +103,7 @@ async def _run_benchmarks(
 
 @asynccontextmanager
 async def _scratch_databases(settings: "Settings") -> AsyncIterator[tuple[str, str]]:
-    """Two databases beside the one in force, for Mnemon and for the peers, gone afterwards."""
+    """Create two databases on the configured server, for Mnemon and for the peers; drop them at the end."""
     import psycopg
     from psycopg.conninfo import make_conninfo
 
@@ -111,10 +117,11 @@ async def _scratch_databases(settings: "Settings") -> AsyncIterator[tuple[str, s
         try:
             for name in names:
                 await connection.execute(f'create database "{name}"')
-            ours, theirs = (make_conninfo(url, dbname=name) for name in names)
-            async with await psycopg.AsyncConnection.connect(theirs, autocommit=True) as inside:
+            mnemon_url, peers_url = (make_conninfo(url, dbname=name) for name in names)
+            # Mnemon's migrations make the extension in its own database; the peers expect to find it.
+            async with await psycopg.AsyncConnection.connect(peers_url, autocommit=True) as inside:
                 await inside.execute("create extension vector")
-            yield ours, theirs
+            yield mnemon_url, peers_url
         finally:
             for name in names:
                 await connection.execute(f'drop database if exists "{name}" with (force)')

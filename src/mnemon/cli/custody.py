@@ -1,4 +1,4 @@
-"""`mnemon export`, `mnemon import` and `mnemon forget`."""
+"""`mnemon export`, `mnemon import` and `mnemon forget`: a person's data out, in, and gone."""
 
 import codecs
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """The commands stand in the program."""
+    """Add the commands to the program."""
     app.command("export")(export)
     app.command("import")(import_)
     app.command("forget")(forget)
@@ -29,20 +29,20 @@ def export(
         str | None, typer.Argument(metavar="[USER]", help="The person, as your application calls them.")
     ] = None,
     into: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Where to write; left out: to the terminal or pipe.")
+        Path | None, typer.Argument(metavar="[FILE]", help="The file to write. Default: standard output.")
     ] = None,
-    named: Annotated[str | None, typer.Option("--user", help="The person, instead of the argument USER.")] = None,
+    named: Annotated[str | None, typer.Option("--user", help="The person, instead of USER.")] = None,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Write everything that is kept of a person, a line of JSON per row."""
+    """Export everything that is stored about a person, one JSON line per row."""
     with report_errors():
-        user, file = _whom_and_where(person_or_file, into, named)
+        user, file = _person_and_file(person_or_file, into, named)
     _export(user, file, org, as_json)
 
 
-def _whom_and_where(first: str | None, second: Path | None, named: str | None) -> tuple[str, Path | None]:
-    """Give the person and the file; with `--user` the first argument is the file."""
+def _person_and_file(first: str | None, second: Path | None, named: str | None) -> tuple[str, Path | None]:
+    """Return the person and the file; with `--user` the first argument is the file."""
     from mnemon.errors import Invalid
 
     if named is not None and second is None:
@@ -59,14 +59,15 @@ def _export(user: str, file: Path | None, org: str, as_json: bool) -> None:
     from mnemon.scope import person_scope
 
     async def work() -> int:
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            whose = person_scope(org, user)
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            person = person_scope(org, user)
             made = await export_to_file(
-                house.db, whose, record=lambda tx: record_command(tx, scope, "export", whose.user)
+                services.db, person, record=lambda tx: record_command(tx, scope, "export", person.user)
             )
         if file is None:
             return sum(sys.stdout.buffer.write(piece.encode()) for piece in _safe_pieces(file_chunks(made)))
+        # A file gets the bytes as they are: only a terminal needs escapes.
         with file.open("wb") as sink:
             return sum(sink.write(piece) for piece in file_chunks(made))
 
@@ -74,12 +75,13 @@ def _export(user: str, file: Path | None, org: str, as_json: bool) -> None:
     if file and as_json:
         print_json({"userId": user, "file": str(file), "bytes": size})
     elif file:
-        out.print(f"{safe_markup(file)} holds everything of {safe_markup(user)}, {size / 1000:.1f} kB.")
-        err.print(f"[dim]Bring it in elsewhere with:[/] mnemon import {safe_markup(file)}")
+        out.print(f"{safe_markup(file)} holds everything about {safe_markup(user)}, {size / 1000:.1f} kB.")
+        err.print(f"[dim]Import it elsewhere with:[/] mnemon import {safe_markup(file)}")
 
 
 def _safe_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
-    """The export as text that a terminal shows and obeys nothing of; it reads as the same JSON."""
+    """Yield the export with control characters as JSON escapes: the same values, and safe to show in a terminal."""
+    # Incremental, since a character may be split between two pieces.
     decoder = codecs.getincrementaldecoder("utf-8")()
     for piece in pieces:
         yield safe_json(decoder.decode(piece))
@@ -87,20 +89,22 @@ def _safe_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
 
 def import_(
     file: Annotated[Path, typer.Argument(help="A file that `mnemon export` wrote.", exists=True, dir_okay=False)],
-    user: Annotated[str | None, typer.Option("--user", help="For whom; left out: whom the export names.")] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", help="Import it for this person. Default: the person it was exported from.")
+    ] = None,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Bring a person's export in: all of it, or nothing is changed."""
+    """Import a person's export, all of it or nothing."""
     from mnemon.access.audit import record_command
     from mnemon.cli.services import open_services, require_organization
     from mnemon.custody.import_person import import_person
     from mnemon.scope import person_scope
 
     async def import_rows() -> "ImportResult":
-        async with open_services(settings_from_flags(), migrated=True) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(org) as tx:
+        async with open_services(settings_from_flags(), migrated=True) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(org) as tx:
                 done = await import_person(tx, org, _read_lines(file), user_id=user)
                 record_command(tx, scope, "import", person_scope(org, done.user_id).user)
                 return done
@@ -110,7 +114,7 @@ def import_(
         print_json({"userId": done.user_id, "stored": done.stored, "kept": done.kept})
         return
     rows, kept = sum(done.stored.values()), sum(done.kept.values())
-    out.print(f"{rows:,} rows of {safe_markup(done.user_id)} came in; {kept:,} were there already.")
+    out.print(f"{rows:,} rows about {safe_markup(done.user_id)} imported; {kept:,} were there already.")
 
 
 async def _read_lines(file: Path) -> AsyncIterator[bytes]:
@@ -121,12 +125,14 @@ async def _read_lines(file: Path) -> AsyncIterator[bytes]:
 
 def forget(
     memory: Annotated[str | None, typer.Argument(help="A memory's id: mem_…")] = None,
-    user: Annotated[str | None, typer.Option("--user", help="Forget this person, with everything.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    user: Annotated[
+        str | None, typer.Option("--user", help="Forget this person with everything stored about them.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget without asking.")] = False,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Forget a memory or a whole person, everywhere, and count what went."""
+    """Erase a memory or a whole person for good, and print a receipt of what was removed."""
     from mnemon.errors import Invalid
 
     with report_errors():
@@ -134,24 +140,25 @@ def forget(
             raise Invalid(
                 "Name a memory (`mnemon forget mem_…`) or a person (`mnemon forget --user NAME`), one of them."
             )
+        # `--json` is for programs and counts as a yes.
         if not (yes or as_json or sys.stdin.isatty()):
-            raise Invalid("Nothing was forgotten: there is no terminal to ask at. Add --yes.")
+            raise Invalid("Nothing was forgotten: there is no terminal to confirm it at. Add --yes.")
     if not yes and not as_json:
         if memory is not None:
             run(_assert_held(memory, org))
-        what = f"{user} and everything of theirs" if user else memory
+        what = f"{user} and everything stored about them" if user else memory
         typer.confirm(safe_text(f"Forget {what} for good?"), abort=True, err=True)
     _print_receipt(run(_forget_target(memory, user, org)), as_json)
 
 
 async def _assert_held(memory: str, org: str) -> None:
-    """Raise NotFound before anybody is asked about a memory that is not there."""
+    """Raise NotFound for a memory that does not exist, before the command asks for confirmation."""
     from mnemon.cli.services import open_services, require_organization
     from mnemon.memory.browse import scope_of_memory
 
-    async with open_services(settings_from_flags()) as house:
-        scope = await require_organization(house, org)
-        async with house.db.tx(org) as tx:
+    async with open_services(settings_from_flags()) as services:
+        scope = await require_organization(services, org)
+        async with services.db.tx(org) as tx:
             await scope_of_memory(tx, scope, memory)
 
 
@@ -163,9 +170,9 @@ async def _forget_target(memory: str | None, user: str | None, org: str) -> "Rec
     from mnemon.memory.browse import scope_of_memory
     from mnemon.scope import Scope, person_scope
 
-    async with open_services(settings_from_flags()) as house:
-        scope = await require_organization(house, org)
-        async with house.db.tx(org) as tx:
+    async with open_services(settings_from_flags()) as services:
+        scope = await require_organization(services, org)
+        async with services.db.tx(org) as tx:
             if user is not None:
                 receipt = await forget_person(tx, person_scope(org, user))
             else:
@@ -173,17 +180,20 @@ async def _forget_target(memory: str | None, user: str | None, org: str) -> "Rec
                     tx, await scope_of_memory(tx, Scope(org_id=org), str(memory)), str(memory)
                 )
             record_command(tx, scope, "forget", memory, receipt.id)
-        await _write_ledger(house, org)
+        await _write_ledger(services, org)
     return receipt
 
 
-async def _write_ledger(house: "Services", org: str) -> None:
-    """The ledger's file is up to date, whether or not a worker runs."""
+async def _write_ledger(services: "Services", org: str) -> None:
+    """Bring the ledger's file up to date.
+
+    A worker does this too; here it is done at once, since none may be running.
+    """
     from mnemon.custody import ledger
 
-    async with house.db.tx(org) as tx:
+    async with services.db.tx(org) as tx:
         entries = await ledger.list_entries(tx, org)
-    ledger.append_to_file(house.settings.data_dir / ledger.LEDGER_FILE, entries)
+    ledger.append_to_file(services.settings.data_dir / ledger.LEDGER_FILE, entries)
 
 
 def _print_receipt(receipt: "Receipt", as_json: bool) -> None:
@@ -205,7 +215,7 @@ def _print_receipt(receipt: "Receipt", as_json: bool) -> None:
         if number:
             out.print(f"  {number:>8,}  {table}")
     for table, number in receipt.redacted.items():
-        out.print(f"  {number:>8,}  {table}, words covered")
+        out.print(f"  {number:>8,}  {table}, text redacted")
     for place, number in receipt.kept.items():
         out.print(f"  {number:>8,}  {place}, kept: {receipt.reasons[place]}", soft_wrap=True)
         for one in receipt.kept_ids.get(place, ()):

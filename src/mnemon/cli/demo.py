@@ -1,4 +1,4 @@
-"""`mnemon demo`: an organization filled with a story of five weeks, played through the real pipeline."""
+"""`mnemon demo`: fill an organization with a story of five weeks, played through the API with a scripted model."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 STORY_WEEKS = 5
 SATURDAY = 5
 RESERVATION = timedelta(minutes=5)
-"""How long the organization stays the story's own without a sign of life."""
+"""The lease that keeps other workers away from the organization; each step renews it."""
 RenewReservation = Callable[[], Awaitable[None]]
 
 
 def register(app: typer.Typer) -> None:
-    """The command stands in the program."""
+    """Add the command to the program."""
     app.command("demo")(demo)
 
 
@@ -33,16 +33,14 @@ def demo(
     database_url: DatabaseUrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fill an organization with a story of five weeks, to see the console at work. Takes about half a minute."""
+    """Fill an organization with five weeks of example data to explore in the console. Takes half a minute."""
     settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
     steps, link = run(_play_demo(settings, org))
     if as_json:
         print_json({"org": org, "steps": steps, "url": link})
         return
     named = safe_markup(org)
-    out.print(
-        f"The organization [bold]{named}[/] has its story: {steps} steps, none of them written past the pipeline."
-    )
+    out.print(f"The organization [bold]{named}[/] is filled: {steps} steps, each of them played through the API.")
     out.print("Kestrel's schedule is paused, Meridian wakes on the first of each month; change either on /agents.")
     out.print(f"Console, signed in (once, within 15 minutes): {link}", soft_wrap=True)
     err.print("[dim]No server yet? Start one in another terminal:[/] mnemon serve")
@@ -59,6 +57,7 @@ async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
     from mnemon.logs import configure_logs
     from mnemon.scope import Scope
 
+    # The log would break the progress bar, which is on stderr too.
     configure_logs("ERROR")
     check_organization_name(org)
     async with ensure_database(settings, create=True) as url:
@@ -66,8 +65,8 @@ async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
         async with make_services(settings, url) as services:
             await assert_role(services)
             await assert_embedder(services)
-            async with _reserve_organization(services, org) as hold:
-                steps = await _play_steps(services, url, org, hold)
+            async with _reserve_organization(services, org) as renew:
+                steps = await _play_steps(services, url, org, renew)
             async with services.db.tx(org) as tx:
                 token = await create_link(tx, Scope(org_id=org), actor="operator")
                 record_command(tx, Scope(org_id=org), "demo: console link")
@@ -75,8 +74,8 @@ async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
     return steps, f"{served.url}/sign-in/{token}"
 
 
-async def _play_steps(services: "Services", url: str, org: str, hold: RenewReservation) -> int:
-    """The story is played; how many steps it had."""
+async def _play_steps(services: "Services", url: str, org: str, renew: RenewReservation) -> int:
+    """Play the steps of the story that lie in the past; return how many there were."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from mnemon.cli.story.player import open_player
@@ -87,21 +86,24 @@ async def _play_steps(services: "Services", url: str, org: str, hold: RenewReser
     story = read_story()
     steps = [step for step in story.steps if begin + step.after <= now]
     columns = (TextColumn("{task.description:<18}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    async with open_player(services, url, org, story, begin) as stage:
+    async with open_player(services, url, org, story, begin) as player:
         with Progress(*columns, console=err) as progress:
             task = progress.add_task("Introducing", total=len(steps))
-            await stage.create_participants()
+            await player.create_participants()
             for step in steps:
                 progress.update(task, description=f"{begin + step.after:%a %d %b %H:%M}")
-                await stage.play_step(step, begin)
-                await hold()
+                await player.play_step(step, begin)
+                await renew()
                 progress.advance(task)
-        await stage.finish_story(now)
+        await player.finish_story(now)
     return len(steps)
 
 
 def first_midnight(now: datetime) -> datetime:
-    """The Monday the story begins, so that its last Friday has passed: on a weekend it is this week's."""
+    """Return the midnight of the Monday on which the story begins.
+
+    It is chosen so that the story's last Friday has passed: last week's, and on a weekend this week's.
+    """
     monday = now - timedelta(days=now.weekday())
     weeks = STORY_WEEKS if now.weekday() < SATURDAY else STORY_WEEKS - 1
     return monday.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(weeks=weeks)
@@ -109,7 +111,11 @@ def first_midnight(now: datetime) -> datetime:
 
 @asynccontextmanager
 async def _reserve_organization(services: "Services", org: str) -> AsyncIterator[RenewReservation]:
-    """The organization exists, is empty, and no other worker takes its work: it would answer without the script."""
+    """Create the organization and reserve it for the demo; yield a function that renews the reservation.
+
+    Other workers leave its work alone meanwhile: they would answer without the script. Raises Conflict when the
+    organization has data or another demo is filling it.
+    """
     from mnemon.access.organizations import create_organization
     from mnemon.errors import Conflict
     from mnemon.jobs.store import renew_lease, reserve_organization, settle_work
@@ -124,22 +130,26 @@ async def _reserve_organization(services: "Services", org: str) -> AsyncIterator
         filled = bool(await list_people(tx, scope, most=1) or await list_agents(tx, scope, most=1))
     if filled:
         raise Conflict(
-            f"The organization {org} has data already, and the demo mixes with nobody's. "
-            f"Look at it with `mnemon console --org {org}`, or fill another: `mnemon demo --org {org}-2`."
+            f"The organization {org} has data already, and the demo fills only an empty one. "
+            f"Look at it with `mnemon console --org {org}`, or fill another one: `mnemon demo --org {org}-2`."
         )
     async with services.db.tx(org) as tx:
-        ours = await reserve_organization(tx, scope, lease_until=tx.now + RESERVATION)
-    if ours is None:
-        raise Conflict(f"Another `mnemon demo` is filling {org} at this moment. Wait for it.")
+        reservation = await reserve_organization(tx, scope, lease_until=tx.now + RESERVATION)
+    if reservation is None:
+        raise Conflict(f"Another `mnemon demo` is filling {org}. Wait until it has finished.")
 
     async def renew_reservation() -> None:
         async with services.db.tx(org) as tx:
-            if not await renew_lease(tx, ours, tx.now + RESERVATION):
-                raise LeaseLost(f"The story stood still for too long, and {org} is no longer its own. Fill another.")
+            if not await renew_lease(tx, reservation, tx.now + RESERVATION):
+                raise LeaseLost(
+                    f"A step took longer than 5 minutes, and {org} is no longer reserved. "
+                    f"Fill another organization: `mnemon demo --org {org}-2`."
+                )
 
     try:
         yield renew_reservation
     finally:
+        # A lease that ran out may have been taken over; its new owner settles the item.
         with suppress(LeaseLost):
             async with services.db.tx(org) as tx:
-                await settle_work(tx, ours)
+                await settle_work(tx, reservation)

@@ -1,4 +1,7 @@
-"""`mnemon doctor`: everything a newcomer can get wrong, and the line that mends it."""
+"""`mnemon doctor`: check the installation, the settings, the database and the models, and print fixes.
+
+The checks are in `checkup/`. This file has their order: one that later checks need ends the list where it fails.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -18,12 +21,12 @@ STATE_LABELS = {"ok": "[green]ok  [/]", "warn": "[yellow]warn[/]", "fail": "[red
 
 
 def register(app: typer.Typer) -> None:
-    """The command stands in the program."""
+    """Add the command to the program."""
     app.command("doctor")(doctor)
 
 
 def doctor(data_dir: DataDirOption = None, database_url: DatabaseUrlOption = None, as_json: JsonOption = False) -> None:
-    """Look at everything that can be wrong, and print the line that mends it."""
+    """Check your installation and print how to fix what is wrong. Exits with 1 if a check fails."""
     import asyncio
 
     found = asyncio.run(_run_checks(data_dir=data_dir, database_url=database_url))
@@ -70,6 +73,7 @@ async def _run_checks(**flags: object) -> "list[Check]":
 
 
 async def _check_database(settings: "Settings") -> "AsyncIterator[Check]":
+    """Yield the checks of the database; the embedded one is started for them only if it exists."""
     from mnemon.cli.checkup import database, machine
     from mnemon.cli.checkup.check import fail_from_error
     from mnemon.cli.services import ensure_database
@@ -95,6 +99,7 @@ async def _check_database(settings: "Settings") -> "AsyncIterator[Check]":
 
 
 async def _check_connected(settings: "Settings", url: str) -> "AsyncIterator[Check]":
+    """Yield the checks that need a connection: server, schema, privileges, pooler, contents, audit log."""
     import psycopg
 
     from mnemon.cli.checkup import audit_log, database, models, pooler
@@ -126,7 +131,7 @@ async def _check_connected(settings: "Settings", url: str) -> "AsyncIterator[Che
         owns, embedder = settings.migration_url is None, models.embedder_name(settings)
         async for one in database.check_contents(url, clock, owns=owns, embedder=embedder, prepared=prepared):
             yield one
-    if complete:  # by the owner, whatever the server's role may do
+    if complete:  # with the owner's URL, so it does not depend on the privileges of the server's role
         owner_url = settings.migration_url.get_secret_value() if settings.migration_url else url
         async for one in audit_log.check_chains(owner_url, clock, prepared=prepared):
             yield one

@@ -1,4 +1,4 @@
-"""`mnemon engagement`: the state as a consultant's page."""
+"""`mnemon engagement`: print what is believed about an organization, or the history of its changes."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,18 +17,22 @@ _BAR_WIDTH = 20
 
 
 def register(app: typer.Typer) -> None:
-    """The command stands in the program."""
+    """Add the command to the program."""
     app.command("engagement")(show)
 
 
 def show(
     org: OrgOption = "local",
-    history: Annotated[bool, typer.Option("--history", help="Every change, with who, when and why.")] = False,
-    archived: Annotated[bool, typer.Option("--archived", help="Also what was given up or answered.")] = False,
-    as_of: Annotated[str | None, typer.Option("--as-of", help="As it was at this ISO-8601 time.")] = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="List every change with who made it, when and why.")
+    ] = False,
+    archived: Annotated[
+        bool, typer.Option("--archived", help="Include archived hypotheses and answered questions.")
+    ] = False,
+    as_of: Annotated[str | None, typer.Option("--as-of", help="Show it as it was then: 2026-04-12T15:22:00Z.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What is believed about the organization, why, and what is not known yet."""
+    """Show what Mnemon believes about your organization: hypotheses, open questions and findings."""
     from mnemon.engagement.shape import ChangeShape, EngagementShape
 
     if history:
@@ -43,7 +47,7 @@ def show(
         shape = None if document is None else EngagementShape.from_document(document, expand=True, archived=archived)
         print_json(None if shape is None else shape.as_json())
     elif document is None:
-        err.print("Nothing is known about this organization yet. It begins with its first conversation: `mnemon chat`.")
+        err.print("Nothing is known about this organization yet. Start a conversation: `mnemon chat`.")
     else:
         for part in _render_document(org, document, archived=archived):
             out.print(part)
@@ -54,20 +58,21 @@ async def _load_document(org: str, as_of: str | None) -> "Engagement | None":
     from mnemon.engagement.reading import load_document
 
     at = None if as_of is None else _parse_as_of(as_of)
-    async with open_services(settings_from_flags()) as house:
-        scope = await require_organization(house, org)
-        async with house.db.tx(scope.org_id) as tx:
+    async with open_services(settings_from_flags()) as services:
+        scope = await require_organization(services, org)
+        async with services.db.tx(scope.org_id) as tx:
             return await load_document(tx, scope, at)
 
 
 async def _load_entries(org: str) -> "list[EngagementEntry]":
+    """Return the whole journal of the organization, read in pages of 500."""
     from mnemon.cli.services import open_services, require_organization
     from mnemon.engagement.reading import list_history
 
     found: list[EngagementEntry] = []
-    async with open_services(settings_from_flags()) as house:
-        scope = await require_organization(house, org)
-        async with house.db.tx(scope.org_id) as tx:
+    async with open_services(settings_from_flags()) as services:
+        scope = await require_organization(services, org)
+        async with services.db.tx(scope.org_id) as tx:
             while page := await list_history(tx, scope, after=found[-1].seq if found else 0, most=500):
                 found += page
     return found
@@ -80,7 +85,7 @@ def _parse_as_of(text: str) -> datetime:
     try:
         return parse_time(text)
     except ValueError:
-        raise Invalid(f"{text!r} is no ISO-8601 time. Write it like 2026-04-12T15:22:00Z.") from None
+        raise Invalid(f"{text!r} is not an ISO 8601 time. Write it like 2026-04-12T15:22:00Z.") from None
 
 
 def _render_document(org: str, document: "Engagement", *, archived: bool) -> "list[RenderableType]":
@@ -91,6 +96,7 @@ def _render_document(org: str, document: "Engagement", *, archived: bool) -> "li
     from mnemon.engagement.lifecycle import format_source
     from mnemon.engagement.week import week_rules
 
+    # Everything below is `Text`, not markup: statements and quotes may contain brackets.
     row = week_rules(document.week)
     parts: list[RenderableType] = [
         Rule(Text(f"Engagement of {org} · week {document.week}, {row.work}", style="bold"), align="left"),
@@ -156,7 +162,7 @@ def _render_hypothesis(hypothesis: "Hypothesis") -> "list[RenderableType]":
 
 
 def _hanging_indent(mark: str, body: Any, style: str) -> "RenderableType":
-    """The body beside its mark, its further lines under its first."""
+    """Return the body beside its mark, with all lines aligned to the first."""
     from rich.table import Table
     from rich.text import Text
 
@@ -184,7 +190,11 @@ def _history_table(entries: "list[EngagementEntry]") -> "RenderableType":
 
 
 def _change_subject(entry: "EngagementEntry", named: dict[str, str]) -> str:
-    """What a change is about: the claim or question, remembered by its id from where it was first told."""
+    """Return what a change is about: the statement or question.
+
+    `named` collects these by id from the entries that introduce them, since later entries hold only the id. Call it
+    in the order of the journal.
+    """
     from mnemon.engagement.journal import (
         EngagementOpened,
         EvidenceCollected,

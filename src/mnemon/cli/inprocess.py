@@ -1,4 +1,4 @@
-"""The whole house inside another program: for a notebook, a script, a test."""
+"""Run the whole server inside another program: a notebook, a script, a test."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from mnemon.settings import load_settings
 
 @asynccontextmanager
 async def serve_in_process(org: str = "local", **settings: Any) -> AsyncIterator[tuple[str, str]]:
-    """The URL of a server on a free loopback port in this process, and a key that lives as long as it does."""
+    """Serve on a free loopback port of this process; yield the URL and a key, which is revoked at the end."""
     chosen = load_settings(**{"host": "127.0.0.1", "port": 0, **settings})
     async with open_services(chosen, migrated=True, create=True) as services:
         await assert_embedder(services)

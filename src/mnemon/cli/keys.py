@@ -1,4 +1,4 @@
-"""`mnemon orgs …` and `mnemon keys …`."""
+"""`mnemon orgs …` and `mnemon keys …`: create and list organizations; create, list and revoke keys."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -11,38 +11,39 @@ from mnemon.cli.terminal import JsonOption, OrgOption, out, print_json, run, set
 if TYPE_CHECKING:
     from mnemon.access.grants import Key
 
-orgs = typer.Typer(no_args_is_help=True, help="Organizations: the walls between tenants.")
-keys = typer.Typer(no_args_is_help=True, help="Keys: who may come in, and what for.")
+orgs = typer.Typer(no_args_is_help=True, help="Create and list organizations, the tenants of a server.")
+keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys.")
 
 
 @orgs.command("create")
 def create_org(name: str, as_json: JsonOption = False) -> None:
-    """Make an organization."""
+    """Create an organization."""
     from mnemon.access.organizations import check_organization_name, create_organization
     from mnemon.cli.services import open_services
 
     async def make_organization() -> bool:
+        # Before the database is opened, which a bad name does not need.
         check_organization_name(name)
-        async with open_services(settings_from_flags(), migrated=True) as house, house.db.tx(name) as tx:
+        async with open_services(settings_from_flags(), migrated=True) as services, services.db.tx(name) as tx:
             return await create_organization(tx)
 
     made = run(make_organization())
     if as_json:
         print_json({"org": name, "created": made})
     else:
-        out.print(f"{safe_markup(name)} is made." if made else f"{safe_markup(name)} exists already.")
+        out.print(f"{safe_markup(name)} is created." if made else f"{safe_markup(name)} exists already.")
 
 
 @orgs.command("list")
 def list_orgs(as_json: JsonOption = False) -> None:
-    """List every organization of this server."""
+    """List all organizations of this server."""
     from mnemon.access.organizations import list_organizations
     from mnemon.access.store import Organization
     from mnemon.cli.services import open_services
     from mnemon.clock import format_time
 
     async def load_organizations() -> list[Organization]:
-        async with open_services(settings_from_flags()) as house, house.db.owner_tx() as tx:
+        async with open_services(settings_from_flags()) as services, services.db.owner_tx() as tx:
             return await list_organizations(tx)
 
     found = run(load_organizations())
@@ -55,23 +56,23 @@ def list_orgs(as_json: JsonOption = False) -> None:
 
 @keys.command("create")
 def create(
-    name: Annotated[str, typer.Option("--name", help="Where the key is used.")],
+    name: Annotated[str, typer.Option("--name", help="A name that says where you use the key.")],
     org: OrgOption = "local",
     scopes: Annotated[
         str | None,
         typer.Option(
             "--scopes",
-            help="Comma-separated. Left out: all; with --user: chat, memory:read, memory:write, custody.",
+            help="Comma-separated. Default: all; with --user: chat, memory:read, memory:write, custody.",
         ),
     ] = None,
-    user: Annotated[str | None, typer.Option("--user", help="Bind the key to one person.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Restrict the key to one person.")] = None,
     expires_in_days: Annotated[
         int | None,
-        typer.Option("--expires-in-days", min=1, max=36500, help="Days until the key ends. Left out: it does not."),
+        typer.Option("--expires-in-days", min=1, max=36500, help="Days until the key expires. Default: never."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key. It is shown this once."""
+    """Create a key and print it. You cannot see it again."""
     from mnemon.access.audit import record_command
     from mnemon.access.grants import parse_grants
     from mnemon.access.keys import create_key
@@ -79,9 +80,9 @@ def create(
 
     async def make_key() -> tuple[str, str]:
         grants = None if scopes is None else parse_grants(scopes.split(","))
-        async with open_services(settings_from_flags(), migrated=True) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(scope.org_id) as tx:
+        async with open_services(settings_from_flags(), migrated=True) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(scope.org_id) as tx:
                 expires = tx.now + timedelta(days=expires_in_days) if expires_in_days else None
                 key, text = await create_key(tx, scope, name=name, grants=grants, bound_user=user, expires_at=expires)
                 record_command(tx, scope, "keys create", key.id)
@@ -91,20 +92,21 @@ def create(
     if as_json:
         print_json({"id": key_id, "key": text, "org": org})
     else:
+        # Only the key, so that a script can capture stdout.
         out.print(text)
 
 
 @keys.command("list")
 def list_keys(org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """List the organization's keys; the secrets are not kept."""
+    """List the keys of an organization, without their secrets."""
     from mnemon.access import store
     from mnemon.cli.services import open_services, require_organization
     from mnemon.clock import format_time
 
     async def load_keys() -> "list[Key]":
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(scope.org_id) as tx:
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(scope.org_id) as tx:
                 return await store.list_keys(tx, scope)
 
     found = run(load_keys())
@@ -130,6 +132,7 @@ def list_keys(org: OrgOption = "local", as_json: JsonOption = False) -> None:
 
 
 def _key_state(key: "Key") -> str:
+    """Return when the key was revoked, or last used and when it expires, and the person it is restricted to."""
     used = f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "not used yet"
     ends = f"expires {key.expires_at:%Y-%m-%d}" if key.expires_at else "never expires"
     bound = "" if key.bound_user is None else f", only for {key.bound_user}"
@@ -137,7 +140,7 @@ def _key_state(key: "Key") -> str:
 
 
 def _key_grants(key: "Key") -> str:
-    """What the key may do now, in the words of `--scopes`."""
+    """Return the scopes that the key has in effect, in the words of `--scopes`."""
     from mnemon.access.grants import ALL_GRANTS, effective_grants
 
     held = effective_grants(key.grants, bound=key.bound_user is not None)
@@ -146,15 +149,15 @@ def _key_grants(key: "Key") -> str:
 
 @keys.command("revoke")
 def revoke(key_id: str, org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Make a key open nothing any more."""
+    """Revoke a key."""
     from mnemon.access.audit import record_command
     from mnemon.access.keys import revoke_key
     from mnemon.cli.services import open_services, require_organization
 
     async def revoke_and_record() -> None:
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(scope.org_id) as tx:
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(scope.org_id) as tx:
                 await revoke_key(tx, scope, key_id)
                 record_command(tx, scope, "keys revoke", key_id)
 

@@ -1,4 +1,7 @@
-"""The program `mnemon`. Heavy imports happen inside commands, so that `--help` answers at once."""
+"""The program `mnemon`: its commands, registered by their modules.
+
+Commands import what they need inside their functions, so that `--help` does not load the server.
+"""
 
 import importlib
 import os
@@ -7,7 +10,7 @@ import typer
 
 from mnemon.cli import keys, serve
 
-# One query is answered on one core: threads of BLAS would wait for each other longer than they compute.
+# Keep each query on one core: BLAS threads would wait for each other longer than they compute.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 app = typer.Typer(
@@ -16,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="A memory and state server for AI agents: a memory they can account for.",
+    help="A memory and state server for AI agents.",
 )
 
 
@@ -30,9 +33,11 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print it."),
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+    ),
 ) -> None:
-    """Options of the program itself."""
+    """Declare the options of the program itself, such as `--version`."""
 
 
 COMMAND_MODULES = (
@@ -53,7 +58,7 @@ COMMAND_MODULES = (
     "runs",
     "sources",
 )
-"""Modules that register their commands themselves."""
+"""Modules of this package whose `register` adds their commands."""
 
 serve.register(app)
 app.add_typer(keys.orgs, name="orgs")
@@ -63,5 +68,5 @@ for _name in COMMAND_MODULES:
 
 
 def main() -> None:
-    """Runs the command line."""
+    """Run the command line; the entry point of the package."""
     app()

@@ -1,4 +1,4 @@
-"""`mnemon mcp`: the tools over stdin and stdout."""
+"""`mnemon mcp`: serve the tools over MCP on stdin and stdout."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """The command stands in the program."""
+    """Add the command to the program."""
     app.command("mcp")(mcp)
 
 
 def mcp(
     user: Annotated[
-        str, typer.Option("--user", help="The person whose memory it is.", callback=check_option_name)
+        str, typer.Option("--user", help="The person whose memory the tools use.", callback=check_option_name)
     ] = "me",
     org: OrgOption = "local",
     persona: Annotated[
-        str | None, typer.Option("--persona", help="The persona they speak with.", callback=check_option_name)
+        str | None, typer.Option("--persona", help="The persona the person talks to.", callback=check_option_name)
     ] = None,
-    session: Annotated[str | None, typer.Option("--session", help="A session, for expectations.")] = None,
+    session: Annotated[str | None, typer.Option("--session", help="The session that expectations belong to.")] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", envvar="MNEMON_KEY", help="Act with a key's scopes instead of the operator's."),
+        typer.Option("--key", envvar="MNEMON_KEY", help="Act with the scopes of this key instead of all scopes."),
     ] = None,
     server_memory: Annotated[
-        bool, typer.Option("--server-memory", help="Offer the nine tools of the reference server-memory instead.")
+        bool, typer.Option("--server-memory", help="Serve the nine tools of MCP's reference server-memory instead.")
     ] = False,
 ) -> None:
     """Serve the tools over MCP on stdin and stdout."""
@@ -42,7 +42,7 @@ def mcp(
 
 @dataclass(frozen=True)
 class _ServeOptions:
-    """Whom the tools are served to, and which."""
+    """The command's options: who calls, and which tools are served."""
 
     user: str
     org: str
@@ -66,7 +66,7 @@ async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
         rate_limit = RateLimit(settings.rate_limit_per_minute)
         if to.key is not None:
             key = to.key
-            await _key_caller(services, rate_limit, to, key)  # a key that opens nothing is told at once
+            await _key_caller(services, rate_limit, to, key)  # an invalid key fails here, not at the first tool call
             await serve_stdio(services, lambda: _key_caller(services, rate_limit, to, key))
             return
         scope = await require_organization(services, to.org)
@@ -81,15 +81,18 @@ async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
 
 
 async def _key_caller(services: "Services", rate_limit: "RateLimit", to: _ServeOptions, key: str) -> "McpCaller":
-    """The key's holder as the key stands now."""
+    """Authenticate the key and return its caller.
+
+    Called for each request, so that a revoked key stops working while the process runs.
+    """
     from mnemon.mcp.caller import authenticate_key
 
-    words = {"userId": to.user, "personaId": to.persona, "sessionId": to.session}
-    return replace(await authenticate_key(services, rate_limit, key, **words), server_memory=to.server_memory)
+    names = {"userId": to.user, "personaId": to.persona, "sessionId": to.session}
+    return replace(await authenticate_key(services, rate_limit, key, **names), server_memory=to.server_memory)
 
 
 def _operator_caller(to: _ServeOptions, persona_id: str | None) -> "McpCaller":
-    """Whoever runs the command, who has the database itself."""
+    """Return a caller with all grants: whoever runs the command without a key has the database itself."""
     from mnemon.access.audit import CLI_ACTOR
     from mnemon.access.grants import ALL_GRANTS
     from mnemon.mcp.caller import McpCaller

@@ -1,4 +1,4 @@
-"""`mnemon remember` and `mnemon recall`."""
+"""`mnemon remember` stores a statement about a person; `mnemon recall` searches what is stored."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -29,6 +29,8 @@ _BAR_WIDTH = 16
 
 
 class MemoryTypeChoice(StrEnum):
+    """Values of `--type`; listed here so that `--help` need not import the memory room."""
+
     PROFILE = "PROFILE"
     PEOPLE = "PEOPLE"
     PROJECT = "PROJECT"
@@ -36,13 +38,15 @@ class MemoryTypeChoice(StrEnum):
 
 
 class RankingChoice(StrEnum):
+    """Values of `--ranking`."""
+
     HYBRID = "hybrid"
     BLENDED = "blended"
     SIMILARITY = "similarity"
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the two commands."""
+    """Add both commands to the program."""
     app.command("remember")(remember)
     app.command("recall")(recall)
 
@@ -52,16 +56,21 @@ def remember(
     user: UserOption = "me",
     persona: PersonaOption = None,
     kind: Annotated[MemoryTypeChoice, typer.Option("--type", "-t", case_sensitive=False)] = MemoryTypeChoice.PROFILE,
-    about: Annotated[str | None, typer.Option("--about", help="Who or what: `person:John Doe`, `org:Acme`.")] = None,
+    about: Annotated[
+        str | None, typer.Option("--about", help="Who or what it is about: `person:John Doe`, `org:Acme`.")
+    ] = None,
     fact_type: Annotated[
         str, typer.Option("--fact-type", help="fact, preference, relationship, friction, habit.")
     ] = "fact",
-    attribute: Annotated[str | None, typer.Option(help="What it is a value of; a new value replaces the old.")] = None,
-    pin: Annotated[bool, typer.Option("--pin", help="Always keep it in mind.")] = False,
+    attribute: Annotated[
+        str | None,
+        typer.Option(help="The attribute it is a value of, such as `home city`. A new value replaces the old."),
+    ] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="Pin it: every context includes it (20 at most).")] = False,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Remember something about a person."""
+    """Store a memory about a person."""
     from mnemon.access.audit import record_command
     from mnemon.cli.services import open_services
     from mnemon.memory.statements import embed_statements, store_statements
@@ -70,10 +79,11 @@ def remember(
     async def store_statement() -> "StatementResult":
         scope = person_scope(org, user, persona)
         statement = _build_statement(content, user, scope, kind, about, fact_type, attribute, pin)
-        async with open_services(settings_from_flags(), migrated=True) as house:
-            await _ensure_organization(house, org)
-            vectors = await embed_statements(house.embedder, [statement])
-            async with house.db.tx(org) as tx:
+        async with open_services(settings_from_flags(), migrated=True) as services:
+            await _ensure_organization(services, org)
+            # Embed before the transaction, so that a slow embedder holds no connection and no lock.
+            vectors = await embed_statements(services.embedder, [statement])
+            async with services.db.tx(org) as tx:
                 made = (await store_statements(tx, [statement], vectors=vectors))[0]
                 record_command(tx, scope, "remember", made.thing.id, scope.user_id)
                 return made
@@ -89,15 +99,17 @@ def recall(
     query: Annotated[str, typer.Argument(help='What to look for: "where does Anna live".')],
     user: UserOption = "me",
     persona: PersonaOption = None,
-    why: Annotated[bool, typer.Option("--why", help="Show what each score is made of.")] = False,
-    messages: Annotated[bool, typer.Option("--messages", help="Search what was said as well.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
+    messages: Annotated[bool, typer.Option("--messages", help="Search messages too.")] = False,
     ranking: Annotated[RankingChoice, typer.Option("--ranking")] = RankingChoice.HYBRID,
-    as_of: Annotated[str | None, typer.Option("--as-of", help="What was held then: 2026-04-12T15:22:00Z.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="Search the memories of that time: 2026-04-12T15:22:00Z.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Recall what is known, best first."""
+    """Search a person's memories, best match first."""
     from mnemon.cli.services import open_services
     from mnemon.memory.ranking import Ranking
     from mnemon.memory.recall.query import RecallKind, RecallQuery
@@ -106,20 +118,20 @@ def recall(
     from mnemon.vectors.text_vectors import embed_query
 
     async def search_memories() -> "tuple[RecallResult, datetime]":
-        then = _parse_as_of(as_of)
-        async with open_services(settings_from_flags(), migrated=True) as house:
-            await _ensure_organization(house, org)
+        at = _parse_as_of(as_of)
+        async with open_services(settings_from_flags(), migrated=True) as services:
+            await _ensure_organization(services, org)
             kinds = {RecallKind.MEMORIES} | ({RecallKind.MESSAGES} if messages else set())
             wanted = RecallQuery(
                 text=query,
-                vector=await embed_query(house.embedder, query),
-                model=house.embedder.model,
+                vector=await embed_query(services.embedder, query),
+                model=services.embedder.model,
                 ranking=Ranking(ranking),
                 kinds=frozenset(kinds),
                 limit=limit,
-                as_of=then,
+                as_of=at,
             )
-            async with house.db.tx(org) as tx:
+            async with services.db.tx(org) as tx:
                 return await search(tx, person_scope(org, user, persona), wanted), tx.now
 
     found, now = run(search_memories())
@@ -146,7 +158,7 @@ def _build_statement(
     from mnemon.memory.todos.todo import infer_todo_kind
 
     if not content.strip() or fact_type not in set(FactType):
-        raise Invalid(f"Say something, and take a fact type out of: {', '.join(FactType)}.")
+        raise Invalid(f"Give a text that is not empty, and as --fact-type one of: {', '.join(FactType)}.")
     if kind is MemoryTypeChoice.OPEN_LOOP:
         says: Fact | NewTodo = NewTodo(
             kind=infer_todo_kind(content, FactType(fact_type)), content=content, source="cli"
@@ -171,16 +183,16 @@ def _build_statement(
     return MemoryStatement(external=user, scope=scope, says=says)
 
 
-async def _ensure_organization(house: Any, org: str) -> None:
-    """The organization exists, `local` being made on first use, and stored vectors are of this embedder."""
+async def _ensure_organization(services: Any, org: str) -> None:
+    """Check that stored vectors are of this embedder and that the organization exists; create `local` on first use."""
     from mnemon.access.organizations import create_organization
     from mnemon.cli.services import assert_embedder, require_organization
 
-    await assert_embedder(house)
+    await assert_embedder(services)
     if org == "local":
-        async with house.db.tx(org) as tx:
+        async with services.db.tx(org) as tx:
             await create_organization(tx)
-    await require_organization(house, org)
+    await require_organization(services, org)
 
 
 def _parse_as_of(text: str | None) -> datetime | None:
@@ -194,7 +206,7 @@ def _parse_as_of(text: str | None) -> datetime | None:
 
 
 def _item_json(thing: "StoredMemory | Todo | FoundMessage", user: str) -> dict[str, Any]:
-    """The thing as JSON, as the API gives it."""
+    """Return the memory, todo or message in the API's JSON."""
     from mnemon.api.memory_shapes import MemoryOut, TodoOut
     from mnemon.api.recall import message_hit
     from mnemon.memory.memory import StoredMemory
@@ -253,14 +265,14 @@ def _print_hits(found: "RecallResult", now: datetime, *, why: bool) -> None:
 
 
 def _hit_text(hit: "RecallHit") -> str:
-    """What was found; what is not the person's own has the mark that a prompt gives it."""
+    """Return the text that was found; a claim by another source has the mark that prompts give it."""
     from mnemon.memory.memory import StoredMemory
 
     return hit.found.line if isinstance(hit.found, StoredMemory) else hit.found.content
 
 
 def _speaker_text(heard: "FoundMessage") -> str:
-    """The speaker; a tool is called one, whatever name its caller gave it."""
+    """Return who said the message; a tool is called a tool, whatever name its caller gave it."""
     from mnemon.memory.trust import Trust, source_mark
     from mnemon.turn import Role, speaker_of
 
@@ -281,7 +293,8 @@ def _hit_details(hit: "RecallHit", now: datetime) -> str:
 
 
 def _print_score_parts(hit: "RecallHit") -> None:
-    """The parts of the score, one line each, as long as it weighs."""
+    """Print the parts of the score, one line each, with a bar as long as the part's share."""
+    # Bars are relative to the largest part of this hit; `or 1.0` is for a hit whose parts are all zero.
     most = max((abs(hit.weights[name] * part) for name, part in hit.parts.items()), default=0.0) or 1.0
     for name, part in hit.parts.items():
         share = hit.weights[name] * part

@@ -1,4 +1,4 @@
-"""Give memory that Python has freed back to the operating system, where the C library is glibc; elsewhere do nothing.
+"""Return memory that Python has freed to the operating system, where the C library is glibc; elsewhere do nothing.
 
 glibc keeps a heap for each thread and returns little of what is freed inside one. Under mixed load the resident memory
 of a server grew by 100 MB in half an hour in this way, while what Python held stayed the same (docs/soak.md, `memory`).
@@ -21,7 +21,7 @@ _ARENAS = 2
 
 @asynccontextmanager
 async def trimmed_heap() -> AsyncIterator[None]:
-    """Keep the process's heap small while the block lasts. Enter it before threads are started."""
+    """Limit glibc's heaps and trim them every 30 seconds while the block runs. Enter it before threads are started."""
     if platform.libc_ver()[0] != "glibc":
         yield
         return
@@ -31,7 +31,7 @@ async def trimmed_heap() -> AsyncIterator[None]:
     async def trim_forever() -> None:
         while True:
             await asyncio.sleep(TRIM_EVERY_S)
-            await asyncio.to_thread(libc.malloc_trim, 0)  # takes milliseconds and lets go of the interpreter
+            await asyncio.to_thread(libc.malloc_trim, 0)  # takes milliseconds; ctypes releases the GIL
 
     async with supervise("heap_trimmer", trim_forever):
         yield

@@ -1,8 +1,8 @@
 """`python -m mnemon.cli.one_item`: run one work item in a process of its own, for the worker that started it.
 
-Nothing for people: the order comes on stdin and what is said on stdout is for the worker, see `jobs/isolation.py`. It
-holds the worker's own settings and the address of its database, so that flags and secrets reach this process and
-nobody else, and the embedded PostgreSQL is neither started nor stopped here.
+Not for people: the order comes on stdin and the result goes to stdout, in the protocol of `jobs/isolation.py`. The
+order holds the worker's settings and database URL. They go over the pipe, not as arguments or variables, so that
+secrets reach only this process. The embedded PostgreSQL is neither started nor stopped here.
 """
 
 import sys
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 def isolation_of(services: "Services") -> Isolation:
-    """How the workers of this program run an item in a process of its own."""
+    """Return how a worker starts this module: the command, and the settings to send it."""
     return Isolation(
-        command=(sys.executable, "-P", "-m", "mnemon.cli.one_item"),  # -P: nothing is imported from where we stand
+        command=(sys.executable, "-P", "-m", "mnemon.cli.one_item"),  # -P: import nothing from the working directory
         opening={"settings": plain_values(services.settings), "database_url": services.db.url},
     )
 
 
 def main() -> None:
-    """Run the item that the worker names and end."""
+    """Run the item that the worker names, then exit."""
     from mnemon.jobs.child import ParentWorker
 
     parent = ParentWorker()
     order = parent.receive_order()
     try:
         run(_run_item(parent, order))
-    except typer.Exit as refused:  # in words on stderr already
+    except typer.Exit as refused:  # `run` has printed the reason on stderr
         sys.exit(refused.exit_code)
 
 

@@ -1,4 +1,4 @@
-"""`mnemon reembed`: moves all embeddings to the configured model, while serving."""
+"""`mnemon reembed`: embed all stored texts with another model while the server keeps running."""
 
 import time
 from dataclasses import dataclass
@@ -16,40 +16,38 @@ if TYPE_CHECKING:
     from mnemon.settings import Settings
     from mnemon.vectors.reembed import ReembedProgress, ReportProgress
 
-EmbedderOption = Annotated[
-    str | None, typer.Option("--to", help="The embedder to move to, instead of MNEMON_EMBEDDER.")
-]
-DropOldOption = Annotated[bool, typer.Option("--drop-old", help="Delete vectors of other models afterwards.")]
+EmbedderOption = Annotated[str | None, typer.Option("--to", help="The new embedder. Default: MNEMON_EMBEDDER.")]
+DropOldOption = Annotated[bool, typer.Option("--drop-old", help="Then delete the vectors of all other models.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReembedResult:
-    """What a run did."""
+    """What one run of the command did."""
 
     model: str
     organizations: int
     vectors: int
-    """Made by this run."""
+    """Vectors that this run made, not those it found."""
     dropped: int
     seconds: float
 
 
 def register(app: typer.Typer) -> None:
-    """The command stands in the program."""
+    """Add the command to the program."""
     app.command("reembed")(reembed)
 
 
 def reembed(to: EmbedderOption = None, drop_old: DropOldOption = False, as_json: JsonOption = False) -> None:
-    """Move all embeddings to another model while serving. Can be stopped and run again."""
+    """Embed everything again with another model, while the server runs. You can stop it and run it again."""
     settings = settings_from_flags(embedder=to) if to else settings_from_flags()
     moved = run(_reembed_organizations(settings, drop_old))
     if as_json:
         print_json(vars(moved))
         return
     out.print(
-        f"{moved.vectors} vectors made in {moved.seconds:.1f} s; "
+        f"{moved.vectors} vectors created in {moved.seconds:.1f} s; "
         f"{moved.organizations} organizations moved to {safe_markup(moved.model)}"
-        + (f", {moved.dropped} old vectors dropped." if drop_old else ".")
+        + (f", {moved.dropped} old vectors deleted." if drop_old else ".")
     )
     if moved.organizations:
         out.print(f"Now restart the server with MNEMON_EMBEDDER={safe_markup(settings.embedder)}.")
@@ -66,10 +64,11 @@ async def _reembed_organizations(settings: "Settings", drop_old: bool) -> Reembe
     async with open_services(settings) as services:
         async with operator_tx(services) as tx:
             behind = await list_other_models(tx, services.embedder.model)
-            everyone = [organization.name for organization in await list_organizations(tx)]
+            org_ids = [organization.name for organization in await list_organizations(tx)]
+        # Only organizations with vectors of another model have work; --drop-old still goes over all of them.
         made = await _reembed_with_progress(services, list(behind))
         dropped = (
-            sum([await delete_other_vectors(services, embeddable_texts(), org_id) for org_id in everyone])
+            sum([await delete_other_vectors(services, embeddable_texts(), org_id) for org_id in org_ids])
             if drop_old
             else 0
         )
@@ -83,7 +82,7 @@ async def _reembed_organizations(settings: "Settings", drop_old: bool) -> Reembe
 
 
 async def _reembed_with_progress(services: "Services", org_ids: list[str]) -> int:
-    """Every organization's vectors are moved, under a bar with a count; how many were made."""
+    """Re-embed the organizations one after another, each with a progress bar; return how many vectors were made."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 

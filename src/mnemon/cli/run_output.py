@@ -1,4 +1,4 @@
-"""Runs in a terminal: a table, a page, a line per event, and the wire's JSON."""
+"""How runs look in a terminal: a table, a page, a line per event; and their JSON, spelt as the API spells it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -28,29 +28,32 @@ _BAR_WIDTH = 20
 
 
 def runs_table(found: Sequence[Run], again: Sequence[Run], names: dict[str, str], now: datetime) -> Table:
-    """Two lines a run: when, who, how it went and what was decided; below, what became of it and its id."""
+    """Return two lines per run: age, agent, status and headline; below them kind, outcome and id.
+
+    `again` holds the re-examinations of these runs, oldest first.
+    """
     table = Table.grid(padding=(0, 2))
     for longest in (9, 20, 9):
         table.add_column(no_wrap=True, max_width=longest, overflow="ellipsis")
     table.add_column(overflow="fold")
     for run in found:
         below = " · ".join(part for part in (run.kind, _outcome_text(run, again), run.id) if part)
-        told = Text(run.headline or run.error or "").append(f"\n{below}", style="dim")
+        described = Text(run.headline or run.error or "").append(f"\n{below}", style="dim")
         name = Text(names.get(run.agent_id, run.agent_id))
         table.add_row(
-            Text(format_ago(now - run.created_at)), name, Text(run.status, style=_STATUS_COLOUR[run.status]), told
+            Text(format_ago(now - run.created_at)), name, Text(run.status, style=_STATUS_COLOUR[run.status]), described
         )
     return table
 
 
 def run_page(run: Run, again: Sequence[Run], name: str, now: datetime, cards: CardTypes) -> RenderableType:
-    """Everything about one run."""
+    """Return everything about one run, with the conviction history of its re-examinations."""
     rows = Table(box=None, show_header=False, pad_edge=False)
     rows.add_column(style="dim")
     rows.add_column(overflow="fold")
     rows.add_row("run", f"{run.id} · {run.kind} · {format_ago(now - run.created_at)}")
     if run.parent_run_id:
-        rows.add_row("looks again at", run.parent_run_id)
+        rows.add_row("re-examines", run.parent_run_id)
     card = cards.get(run.card_type)
     values = run.result or {}
     for slot, value in (card.order_values(values) if card else values).items():
@@ -70,10 +73,11 @@ def run_page(run: Run, again: Sequence[Run], name: str, now: datetime, cards: Ca
 
 
 def event_text(event: RecordedEvent | None) -> str | None:
-    """A line for what a person wants to see go by; None for the rest."""
+    """Return a line for an event worth showing to a person who watches; None for every other event."""
     if event is None:
         return None
     data = event.data
+    # Pieces of the reply are left out: the page at the end shows the card that was made of it.
     match event.type:
         case "status":
             return f"[dim]{data['status']}[/]"
@@ -92,7 +96,7 @@ def event_text(event: RecordedEvent | None) -> str | None:
 
 
 def run_json(run: Run, again: Sequence[Run]) -> dict[str, Any]:
-    """The run in the wire's spelling."""
+    """Return the run in the JSON of `GET /api/runs/{id}`."""
     times = {name: getattr(run, name) for name in ("slot", "resolved_at", "created_at", "started_at", "finished_at")}
     return {
         "id": run.id,
@@ -118,11 +122,12 @@ def run_json(run: Run, again: Sequence[Run]) -> dict[str, Any]:
 
 def _outcome_text(run: Run, again: Sequence[Run]) -> str:
     score = _latest_conviction(run, again)
-    said = f"conviction {score}" if score is not None else ""
-    return " · ".join(part for part in (run.outcome or run.resolution_status or "", said) if part)
+    conviction = f"conviction {score}" if score is not None else ""
+    return " · ".join(part for part in (run.outcome or run.resolution_status or "", conviction) if part)
 
 
 def _latest_conviction(run: Run, again: Sequence[Run]) -> int | None:
+    """Return the score of the run's last re-examination that has one; None when none has."""
     scores = [(one.result or {}).get("conviction_score") for one in again if one.parent_run_id == run.id]
     known = [score for score in scores if isinstance(score, int)]
     return known[-1] if known else None
@@ -136,7 +141,7 @@ def _cost_text(run: Run) -> str:
 
 
 def _conviction_lines(again: Sequence[Run], now: datetime) -> list[RenderableType]:
-    """The history of conviction, oldest first, a bar and its number each."""
+    """Return a line per re-examination, oldest first: a bar and its score, or why it has none."""
     lines: list[RenderableType] = [Text("\nconviction history", style="dim")] if again else []
     for one in again:
         values = one.result or {}
@@ -145,8 +150,8 @@ def _conviction_lines(again: Sequence[Run], now: datetime) -> list[RenderableTyp
             lines.append(Text(f"  {format_ago(now - one.created_at):>9}  {one.status}: {one.error or ''}", style="dim"))
             continue
         bar = "█" * round(_BAR_WIDTH * score / 100)
-        said = (
+        line = (
             f"  {format_ago(now - one.created_at):>9}  {bar:<{_BAR_WIDTH}} {score:>3}  {values.get('suggested_action')}"
         )
-        lines.append(Text(f"{said}  {values.get('notes')}"))
+        lines.append(Text(f"{line}  {values.get('notes')}"))
     return lines

@@ -1,4 +1,4 @@
-"""`mnemon runs …`: what agents did, as it happens and afterwards."""
+"""`mnemon runs …`: list, show, watch and cancel runs; re-examine and resolve their decisions."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from mnemon.runs.run import Run
     from mnemon.services import Services
 
-runs = typer.Typer(no_args_is_help=True, help="Runs: what agents did and decided.")
+runs = typer.Typer(no_args_is_help=True, help="Inspect, watch and cancel runs; re-examine and resolve decisions.")
 RunIdArgument = Annotated[str, typer.Argument(help="The run's id.")]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the group."""
+    """Add the command group to the program."""
     app.add_typer(runs, name="runs")
 
 
 @runs.command("list")
 def list_runs(
-    agent: Annotated[str | None, typer.Option("--agent", help="Only this agent's: its id or name.")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Only runs of this agent: its id or name.")] = None,
     status: Annotated[
         str | None, typer.Option("--status", help="queued, running, succeeded, failed, cancelled.")
     ] = None,
@@ -40,7 +40,7 @@ def list_runs(
     from mnemon.runs.run import RunStatus
     from mnemon.runs.store import RunFilter
 
-    async def load_runs(house: "Services", scope: Any, tx: Any) -> Any:
+    async def load_runs(services: "Services", tx: Any, scope: Any) -> Any:
         if status is not None and status not in set(RunStatus):
             raise Invalid(f"--status takes one of: {', '.join(RunStatus)}.")
         owner = (await find_agent(tx, scope, agent)).id if agent else None
@@ -61,14 +61,14 @@ def list_runs(
 
 @runs.command("show")
 def show(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Show a run: its card, what it cost, and the history of conviction."""
+    """Show a run: its card, its cost and its conviction history."""
     from mnemon.cli.run_output import run_json, run_page
     from mnemon.runs import store
     from mnemon.runs.agents import get_agent
     from mnemon.runs.card import load_cards
     from mnemon.runs.run_requests import get_run
 
-    async def load_run(house: "Services", scope: Any, tx: Any) -> Any:
+    async def load_run(services: "Services", tx: Any, scope: Any) -> Any:
         found = await get_run(tx, scope, run_id)
         agent = await get_agent(tx, scope, found.agent_id)
         return found, await store.list_re_examinations(tx, scope, [found.id]), agent.name, tx.now
@@ -82,9 +82,9 @@ def show(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = 
 
 @runs.command("watch")
 def watch(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Follow a run until it is over."""
+    """Watch a run until it ends."""
 
-    async def find_run(house: "Services", scope: Any, tx: Any) -> str:
+    async def find_run(services: "Services", tx: Any, scope: Any) -> str:
         from mnemon.runs.run_requests import get_run
 
         return (await get_run(tx, scope, run_id)).id
@@ -94,10 +94,10 @@ def watch(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption =
 
 @runs.command("cancel")
 def cancel(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Cancel a run that waits or goes on."""
+    """Cancel a run that is queued or running."""
     from mnemon.runs.run_requests import cancel_run
 
-    async def cancel_by_id(house: "Services", scope: Any, tx: Any) -> "Run":
+    async def cancel_by_id(services: "Services", tx: Any, scope: Any) -> "Run":
         return await cancel_run(tx, scope, run_id)
 
     _print_run(_run_in_transaction(org, cancel_by_id, writes="runs cancel"), as_json)
@@ -105,12 +105,12 @@ def cancel(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption 
 
 @runs.command("re-examine")
 def re_examine(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Have the agent look at a decision again, and watch it."""
+    """Ask the agent to re-examine a decision, and watch the run."""
     from mnemon.runs.card import load_cards
     from mnemon.runs.run_requests import request_re_examination
 
-    async def submit_re_examination(house: "Services", scope: Any, tx: Any) -> str:
-        cards = load_cards(house.settings.cards_dir)
+    async def submit_re_examination(services: "Services", tx: Any, scope: Any) -> str:
+        cards = load_cards(services.settings.cards_dir)
         return (await request_re_examination(tx, scope, run_id, cards)).id
 
     follow_run(org, submit_re_examination, as_json=as_json, writes="runs re-examine")
@@ -119,26 +119,27 @@ def re_examine(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOpt
 @runs.command("resolve")
 def resolve(
     run_id: RunIdArgument,
-    outcome: Annotated[str, typer.Argument(help="How it came out: take_profit, stop_loss, exited, confirmed …")],
+    outcome: Annotated[str, typer.Argument(help="The outcome: take_profit, stop_loss, exited, confirmed …")],
     note: Annotated[str | None, typer.Option("--note")] = None,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Say how a decision came out. The first word is final."""
+    """Record the outcome of a decision. You cannot change it afterwards."""
     from mnemon.runs.card import load_cards
     from mnemon.runs.decision_outcomes import resolve_manually
 
-    async def resolve_run(house: "Services", scope: Any, tx: Any) -> "Run":
-        cards = load_cards(house.settings.cards_dir)
+    async def resolve_run(services: "Services", tx: Any, scope: Any) -> "Run":
+        cards = load_cards(services.settings.cards_dir)
         return await resolve_manually(tx, scope, run_id, outcome, note, cards)
 
     _print_run(_run_in_transaction(org, resolve_run, writes="runs resolve"), as_json)
 
 
 def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) -> None:
-    """The run that `ask` names is watched to its end, done here if no server does it; a failed one exits with 1.
+    """Watch the run whose id `ask` returns to its end, print it, and exit with 1 unless it succeeded.
 
-    `writes` names the command for the audit log, where asking writes.
+    A worker in this process runs it when no server does. `writes` is the command's name for the audit log, given when
+    `ask` writes.
     """
     from mnemon.access.audit import record_command
     from mnemon.cli.run_output import event_text, run_json, run_page
@@ -151,18 +152,20 @@ def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) 
     from mnemon.runs.run_requests import get_run
 
     async def watch_to_end() -> Any:
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(org) as tx:
-                run_id = await ask(house, scope, tx)
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(org) as tx:
+                # In a transaction of its own: workers see a run only when it is committed.
+                run_id = await ask(services, tx, scope)
                 if writes is not None:
                     record_command(tx, scope, writes, run_id)
-            async with local_worker(house, org):
-                async for event in watch_run(house.db, scope, run_id):
+            async with local_worker(services, org):
+                async for event in watch_run(services.db, scope, run_id):
+                    # Events go to stderr, so that stdout has only the run, as a page or as JSON.
                     words = event_text(event)
                     if words:
                         err.print(words)
-            async with house.db.tx(org) as tx:
+            async with services.db.tx(org) as tx:
                 done = await get_run(tx, scope, run_id)
                 agent = await get_agent(tx, scope, done.agent_id)
                 return done, await store.list_re_examinations(tx, scope, [done.id]), agent.name, tx.now
@@ -177,25 +180,26 @@ def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) 
 
 
 @asynccontextmanager
-async def local_worker(house: "Services", org: str) -> AsyncIterator[None]:
-    """The organization's agents are worked for in this process too, beside any server's."""
+async def local_worker(services: "Services", org: str) -> AsyncIterator[None]:
+    """Run the agents' jobs of the organization in this process too, beside any server's worker."""
     from mnemon.jobs.runner import Runner
     from mnemon.runs.job import job_kinds
 
-    known = {kind.name: kind for kind in job_kinds(house)}
-    async with Runner(house.db, house.clock, known, concurrency=2, only=org).run_in_background():
+    known = {kind.name: kind for kind in job_kinds(services)}
+    async with Runner(services.db, services.clock, known, concurrency=2, only=org).run_in_background():
         yield
 
 
 def _run_in_transaction(org: str, work: Any, *, writes: str | None = None) -> Any:
+    """Run the work in one transaction of the organization and return its result; `writes` goes to the audit log."""
     from mnemon.access.audit import record_command
     from mnemon.cli.services import open_services, require_organization
 
     async def run_work() -> Any:
-        async with open_services(settings_from_flags()) as house:
-            scope = await require_organization(house, org)
-            async with house.db.tx(scope.org_id) as tx:
-                done = await work(house, scope, tx)
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(scope.org_id) as tx:
+                done = await work(services, tx, scope)
                 if writes is not None:
                     record_command(tx, scope, writes, done.id)
                 return done

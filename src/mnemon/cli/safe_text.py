@@ -1,8 +1,8 @@
-"""Text that is safe to show in a terminal: the one place that knows which characters are not.
+"""Make text safe to show in a terminal.
 
-A terminal obeys control characters (C0, C1, DEL) and shows text in the order that bidirectional overrides say. Stored
-text may have been written to use that: to recolour, retitle, overwrite what stands above, or to read differently than
-it is. Such characters are shown, not obeyed. Line breaks and tabs stay.
+A terminal executes control characters (C0, C1, DEL) and reorders text at bidirectional overrides. Stored text may be
+written to exploit that: to recolour or retitle the terminal, to overwrite lines above, or to read differently than it
+is. Such characters are replaced by visible ones. Line breaks and tabs stay. Only this file knows which they are.
 """
 
 import re
@@ -20,31 +20,31 @@ _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u202
 
 @reads_outside_text
 def safe_text(text: str) -> str:
-    """The text with every character that a terminal would obey replaced by one that it shows."""
+    """Return the text with every character that a terminal would execute replaced by a visible one."""
     return _UNSAFE.sub(_control_picture, text) if _UNSAFE.search(text) else text
 
 
 def safe_markup(text: object) -> str:
-    """The same for a text within rich's markup: brackets in it style nothing and link nowhere."""
-    # Not marked as linear: rich's own pattern takes the square of a run of backslashes. Only the command waits for it.
+    """Return the text made safe and escaped for rich's markup, so that brackets in it neither style nor link."""
+    # Not marked with `reads_outside_text`: rich's pattern is quadratic in a run of backslashes. Only a command waits.
     return escape(safe_text(str(text)))
 
 
 @reads_outside_text
 def safe_json(text: str) -> str:
-    """JSON in which those characters are written as escapes: it reads as the same value."""
+    """Return the JSON with those characters written as escapes, which parses to the same value."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _UNSAFE.search(text) else text
 
 
 class SafeConsole(Console):
-    """A console that shows control characters instead of sending them, whatever is printed; its own still go out."""
+    """A rich console that makes everything printed safe; rich's own control codes still go out."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of what is printed, each with safe text."""
+        """Render to segments whose text is safe."""
         return _safe_segments(super().render(renderable, options))
 
     def out(self, *objects: Any, **options: Any) -> None:
-        """Write the objects without wrapping or markup."""
+        """Write the objects as safe text, without wrapping or markup."""
         super().out(*(safe_text(str(one)) for one in objects), **options)
 
 
@@ -55,6 +55,6 @@ def _safe_segments(segments: Iterable[Segment]) -> Iterator[Segment]:
 
 
 def _control_picture(found: re.Match[str]) -> str:
-    """The control picture of a C0 character or DEL; the replacement character for what has none."""
+    """Return the control picture of a C0 character or DEL, the replacement character for any other."""
     code = ord(found[0])
     return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "\ufffd"

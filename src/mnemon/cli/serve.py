@@ -1,4 +1,8 @@
-"""`mnemon serve`, `mnemon worker` and `mnemon migrate`."""
+"""`mnemon serve`, `mnemon worker` and `mnemon migrate`.
+
+The order of a start: take the port, open and migrate the database, check role and embedder, answer requests, and only
+then make the first key and print the welcome.
+"""
 
 import asyncio
 import gc
@@ -16,22 +20,26 @@ if TYPE_CHECKING:
     from mnemon.services import Services
     from mnemon.settings import Settings
 
-DataDirOption = Annotated[Path | None, typer.Option("--data-dir", help="Where the embedded database lives.")]
-DatabaseUrlOption = Annotated[str | None, typer.Option("--database-url", help="A PostgreSQL to use instead.")]
+DataDirOption = Annotated[Path | None, typer.Option("--data-dir", help="The directory of the embedded database.")]
+DatabaseUrlOption = Annotated[
+    str | None, typer.Option("--database-url", help="The URL of a PostgreSQL to use instead.")
+]
 _GC_THRESHOLD = 20_000
-"""New objects after which the collector looks at them; Python's own figure, 700, is a fraction of one request's."""
+"""New objects before the garbage collector runs. Python's default, 700, is a fraction of what one request makes."""
 
 _OTHER_FILES = 256
-"""Files that are open beside connections: the database's, the model's, the log."""
+"""Open files to allow for beside client connections: the database's, the model's, the log."""
 
-_STOP_HINT = "Ctrl-C stops it: what runs has 10 s to finish (13 s in a process of its own), the rest is handed back."
+_STOP_HINT = (
+    "Ctrl-C stops it: running items get 10 s to finish (13 s in a process of their own), others are handed back."
+)
 
 _SWITCH_INTERVAL_S = 0.001
-"""Measured beside a thread that indexes 100,000 memories: the loop's delay at p99 falls from 14 to 8 ms, CPU stays."""
+"""Measured beside a thread that indexes 100,000 memories: p99 loop delay falls from 14 to 8 ms at the same CPU."""
 
 
 def register(app: typer.Typer) -> None:
-    """The commands stand in the program."""
+    """Add the commands to the program."""
     app.command("serve")(serve)
     app.command("worker")(worker)
     app.command("migrate")(migrate)
@@ -39,12 +47,12 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     host: Annotated[str | None, typer.Option("--host", help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option("--port", help="Port to listen on; 0 takes a free one.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Port to listen on; 0 picks a free one.")] = None,
     data_dir: DataDirOption = None,
     database_url: DatabaseUrlOption = None,
     with_worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Run jobs in this process too.")] = True,
 ) -> None:
-    """Start the server; everything it needs is made at the first start."""
+    """Start the server. The first start creates the database, an organization and its key."""
     from mnemon.cli.startup import command_prefix
 
     settings = settings_from_flags(host=host, port=port, data_dir=data_dir, database_url=database_url)
@@ -66,8 +74,10 @@ async def _run_server(settings: "Settings", with_worker: bool, prefix: str, *, o
     configure_logs(settings.log_level)
     if settings.otel:
         start_spans()
-    sock = bind_socket(settings.host, settings.port)  # first: a start that fails on its address must change nothing
-    with sock, ExitStack() as lifetime:  # around the house, so that `stopped` is logged when everything is closed
+    # Bind before anything else: a start that fails on its address must change nothing.
+    sock = bind_socket(settings.host, settings.port)
+    # `lifetime` is outside the services, so that `stopped` is logged after everything is closed.
+    with sock, ExitStack() as lifetime:
         async with trimmed_heap(), open_services(settings, migrated=True, create=True) as services:
             await assert_role(services)
             await assert_embedder(services)
@@ -76,7 +86,7 @@ async def _run_server(settings: "Settings", with_worker: bool, prefix: str, *, o
             await server.wait_until_ready()
             freeze_heap()
             set_switch_interval()
-            key = await ensure_first_key(services)  # shown once, so it is made by a start that succeeded
+            key = await ensure_first_key(services)  # shown once, so only a start that succeeded makes it
             link = await make_console_link(services, server.port)
             print_welcome(settings, server.port, key=key, link=link, prefix=prefix, over_http=over_http)
             warn_without_tls(settings)
@@ -87,19 +97,19 @@ async def _run_server(settings: "Settings", with_worker: bool, prefix: str, *, o
 
 
 def freeze_heap() -> None:
-    """What was made at the start stays: the collector need not walk through it again and again."""
+    """Exempt the objects made at the start from garbage collection, which would walk them again and again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
 
 
 def set_switch_interval() -> None:
-    """Let the event loop run within a millisecond of asking while a thread computes; Python would wait for five."""
+    """Let the event loop interrupt a computing thread after 1 ms; Python's default is 5 ms."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
 
 
 async def assert_role(services: "Services") -> None:
-    """Every transaction runs as the role that row-level security binds, or the server does not start."""
+    """Refuse to start unless transactions run as the role that row-level security binds."""
     from mnemon.db.migrate import check_role
 
     async with services.db.tx(None) as tx:
@@ -107,7 +117,7 @@ async def assert_role(services: "Services") -> None:
 
 
 def worker(data_dir: DataDirOption = None, database_url: DatabaseUrlOption = None) -> None:
-    """Run jobs beside a server started with --no-worker; any number of workers may run."""
+    """Run background jobs, for a server started with --no-worker. You can run any number of workers."""
     run(_run_worker(settings_from_flags(data_dir=data_dir, database_url=database_url)))
 
 
@@ -127,7 +137,7 @@ async def _run_worker(settings: "Settings") -> None:
     configure_logs(settings.log_level)
     if settings.otel:
         start_spans()
-    with ExitStack() as lifetime:  # as for the server
+    with ExitStack() as lifetime:  # outside the services, as for the server
         async with trimmed_heap(), open_services(settings) as services:
             await assert_role(services)
             await assert_embedder(services)
@@ -138,9 +148,9 @@ async def _run_worker(settings: "Settings") -> None:
                     step = "set MNEMON_WORKER_METRICS_PORT to a free port."
                     refusal = listen_refusal(settings.host, settings.worker_metrics_port, error, fix=step)
                     raise Misconfigured(refusal) from None
-            asked = asyncio.Event()
+            stop_requested = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, asked.set)
+                asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
             async with make_runner(services, isolation=isolation_of(services)).run_in_background():
                 freeze_heap()
                 set_switch_interval()
@@ -148,15 +158,15 @@ async def _run_worker(settings: "Settings") -> None:
                 lifetime.enter_context(
                     log_lifetime("worker", settings, worker=True, port=None, metrics_port=metrics_port)
                 )
-                if not logs_are_json():  # the line `started` says the same
-                    err.print(f"Working, {settings.worker_concurrency} items at a time. {_STOP_HINT}")
-                await asked.wait()
+                if not logs_are_json():  # the log line `started` says the same
+                    err.print(f"Running jobs, {settings.worker_concurrency} at a time. {_STOP_HINT}")
+                await stop_requested.wait()
 
 
 def migrate(
     data_dir: DataDirOption = None, database_url: DatabaseUrlOption = None, as_json: JsonOption = False
 ) -> None:
-    """Bring the database to this version's schema."""
+    """Apply pending migrations, and create the database if there is none."""
     from mnemon.cli.services import ensure_database as found_url
     from mnemon.cli.services import migrate_to_current, tables_without_rights
 
@@ -167,10 +177,12 @@ def migrate(
             lacking = await tables_without_rights(settings, url)
             return await migrate_to_current(settings, url), lacking
 
-    applied, mended = run(apply_migrations())
+    applied, repaired = run(apply_migrations())
     if as_json:
-        print_json({"applied": applied, "mended": mended})
+        print_json({"applied": applied, "mended": repaired})
     else:
-        if mended:
-            out.print(f"The role mnemon_app has its privileges again on: {', '.join(mended)}.", soft_wrap=True)
-        out.print(f"{applied} migrations applied." if applied else "The database is at this version already.")
+        if repaired:
+            out.print(f"Privileges of the role mnemon_app restored on: {', '.join(repaired)}.", soft_wrap=True)
+        out.print(
+            f"{applied} migrations applied." if applied else "No migrations to apply: the database is up to date."
+        )

@@ -1,6 +1,6 @@
-"""Opens the house for a command: finds or starts the database, migrates it where asked, gives the services.
+"""Open the services for a command: find or start the database, check or migrate its schema, connect.
 
-The operator's view: a transaction that sees every organization.
+Also here: transactions as the tables' owner, which see every organization, and the checks that commands make first.
 """
 
 from collections.abc import AsyncIterator
@@ -29,10 +29,10 @@ log = structlog.get_logger(__name__)
 
 @asynccontextmanager
 async def ensure_database(settings: Settings, *, create: bool = False) -> AsyncIterator[str]:
-    """The URL of the database in force; the embedded one runs at least until the block ends.
+    """Yield the URL of the configured database; start the embedded one and keep it running until the block ends.
 
-    Without `create`, a data directory that has no database is refused and left as it is: a command in the wrong
-    directory would otherwise answer from a new, empty one.
+    Without `create`, raises Misconfigured for a data directory without a database and leaves it as it is: a command
+    in the wrong directory would otherwise answer from a new, empty database.
     """
     use_stdlib_logs()
     if settings.database_url is not None:
@@ -45,7 +45,7 @@ async def ensure_database(settings: Settings, *, create: bool = False) -> AsyncI
         folder = settings.data_dir.expanduser().absolute()
         raise Misconfigured(
             f"There is no Mnemon data in {folder}. Set MNEMON_DATA_DIR (or --data-dir, where the command has it) to the"
-            " directory that holds it, or begin here with `mnemon serve`."
+            " directory that holds it, or create it here with `mnemon serve`."
         )
     cluster = await ensure_running(settings.data_dir, bin_dir=settings.postgres_bin_dir, report=_print_status)
     try:
@@ -56,7 +56,11 @@ async def ensure_database(settings: Settings, *, create: bool = False) -> AsyncI
 
 
 def session_url(settings: Settings, url: str) -> str:
-    """Give the owner's URL for pg_dump and psql, which change their session: a pooler would hand that to others."""
+    """Return the owner's URL for pg_dump and psql, which need a session of their own.
+
+    They change session settings, and a pooler in transaction mode would hand that session to other clients. Raises
+    Misconfigured when only the URL of such a pooler is known.
+    """
     if settings.migration_url is not None:
         return settings.migration_url.get_secret_value()
     if not settings.prepared_statements:
@@ -69,13 +73,15 @@ def session_url(settings: Settings, url: str) -> str:
 
 @asynccontextmanager
 async def open_services(settings: Settings, *, migrated: bool = False, create: bool = False) -> AsyncIterator[Services]:
-    """The services over a database of this version: `migrated` brings it there, otherwise an old one is refused.
+    """Yield the services over a database with this version's schema.
 
-    `create` makes the embedded database where there is none.
+    `migrated` applies pending migrations; without it, a database that lacks some is refused. `create` makes the
+    embedded database where there is none.
     """
     from mnemon.app import check_models, make_clock, make_services
 
-    make_clock(settings)  # these two before a database is started, or even migrated, for nothing
+    # Check clock and models first: a setting that is wrong must not leave a database started or migrated.
+    make_clock(settings)
     await check_models(settings)
     async with ensure_database(settings, create=create) as url:
         if migrated:
@@ -88,7 +94,7 @@ async def open_services(settings: Settings, *, migrated: bool = False, create: b
 
 @asynccontextmanager
 async def open_services_at(settings: Settings, url: str) -> AsyncIterator[Services]:
-    """The services over a database that another process of ours runs: none is started, migrated or stopped."""
+    """Yield the services over a database that another Mnemon process runs; nothing is started, migrated or stopped."""
     from mnemon.app import make_services
 
     await _refuse_old_schema(settings, url)
@@ -97,11 +103,12 @@ async def open_services_at(settings: Settings, url: str) -> AsyncIterator[Servic
 
 
 async def migrate_to_current(settings: Settings, url: str) -> int:
-    """The database has this version's schema; how many migrations that took."""
+    """Apply pending migrations as the tables' owner; return how many were applied."""
     from mnemon.app import make_clock
 
     owner = settings.migration_url.get_secret_value() if settings.migration_url else url
     try:
+        # With an owner of its own, the server's login is granted the role that row-level security binds.
         login = psycopg.conninfo.conninfo_to_dict(url).get("user") if settings.migration_url else None
         done = await migrate_database(owner, make_clock(settings).now(), login=str(login) if login else None)
     except psycopg.Error as error:
@@ -110,7 +117,7 @@ async def migrate_to_current(settings: Settings, url: str) -> int:
 
 
 async def tables_without_rights(settings: Settings, url: str) -> list[str]:
-    """The tables that the server's role may not use, as the tables' owner sees it."""
+    """Return the tables that the server's role lacks privileges on, looked up as their owner."""
     owner = settings.migration_url.get_secret_value() if settings.migration_url else url
     try:
         async with await open_connection(owner) as connection:
@@ -129,16 +136,16 @@ async def _refuse_old_schema(settings: Settings, url: str) -> None:
 
 
 async def require_organization(services: Services, name: str) -> Scope:
-    """The organization of that name, which must exist."""
+    """Return the scope of the organization; raise NotFound when there is none of that name."""
     scope = Scope(org_id=check_organization_name(name))
     async with services.db.tx(scope.org_id) as tx:
         if not await access.organization_exists(tx, scope):
-            raise NotFound(f"organization as {name!r}; `mnemon orgs create {name}` makes it")
+            raise NotFound(f"organization as {name!r}; create it with `mnemon orgs create {name}`")
     return scope
 
 
 def _print_status(message: str) -> None:
-    """Tell how the embedded database gets on, in the form that everything else on stderr has."""
+    """Report progress of the embedded database on stderr, as a log line where logs are JSON."""
     if logs_are_json():
         log.info("embedded_database", said=message)
     else:
@@ -147,7 +154,10 @@ def _print_status(message: str) -> None:
 
 @asynccontextmanager
 async def operator_tx(services: Services) -> AsyncIterator[Tx]:
-    """As the tables' owner: the database's own login, or MNEMON_MIGRATION_URL's where the two differ."""
+    """Open a transaction as the tables' owner, which sees every organization.
+
+    The owner is the login of MNEMON_MIGRATION_URL where that is set, else the server's own login.
+    """
     owner = services.settings.migration_url
     if owner is None:
         async with services.db.owner_tx() as tx:
@@ -165,7 +175,10 @@ async def operator_tx(services: Services) -> AsyncIterator[Tx]:
 
 
 async def assert_embedder(services: Services) -> None:
-    """Stored vectors are of the configured embedder, and what was written while they moved is being looked after."""
+    """Refuse to go on when stored vectors are of another embedder or dimension.
+
+    Also enqueues the embedding of texts that a server of the old embedder wrote after `mnemon reembed` was done.
+    """
     from mnemon.vectors.active_model import assert_active, assert_dimension, enqueue_unsettled, list_unsettled_orgs
     from mnemon.vectors.text_vectors import probe_dimension
 

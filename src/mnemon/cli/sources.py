@@ -1,4 +1,4 @@
-"""`mnemon sources` and `mnemon withdraw`."""
+"""`mnemon sources` lists who said what about a person; `mnemon withdraw` takes back what one source said."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,25 +18,25 @@ MAX_LISTED = 200
 
 
 def register(app: typer.Typer) -> None:
-    """The commands stand in the program."""
+    """Add the commands to the program."""
     app.command("sources")(sources)
     app.command("withdraw")(withdraw)
 
 
 def sources(
     user: Annotated[str, typer.Argument(help="The person, as your application calls them.")],
-    source: Annotated[str | None, typer.Argument(help="List what this source said, instead of counts.")] = None,
+    source: Annotated[str | None, typer.Argument(help="List what this source said instead of counts.")] = None,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """List the sources of what is held about a person, or what one of them said.
+    """List the sources of a person's memories, or what one of them said.
 
-    `shadow_extraction` is the person in conversation, `seeded_profile` the profile that was seeded, `curated_fold` a
-    summary of several memories of theirs. Others are named as the application or tool named itself.
+    `shadow_extraction` is the person in conversation, `seeded_profile` the profile you seeded, `curated_fold` a
+    summary of several memories. Other sources have the name that the application or tool gave itself.
     """
     if source is not None:
-        said, overview = run(_load_memories(user, source, org))
-        _print_memories(said, overview, user, as_json)
+        memories, overview = run(_load_memories(user, source, org))
+        _print_memories(memories, overview, user, as_json)
         return
     found = run(_load_overviews(user, org))
     if as_json:
@@ -47,7 +47,7 @@ def sources(
     for one in found:
         out.print(f"{printable_name(one.origin)}  {one.trust}  {_counts_text(one)}", markup=False, soft_wrap=True)
     if found:
-        err.print("[dim]See what one of them said, or take it back:[/] mnemon sources NAME SOURCE", soft_wrap=True)
+        err.print("[dim]List what one of them said, or withdraw it:[/] mnemon sources NAME SOURCE", soft_wrap=True)
         err.print("[dim]                                           [/] mnemon withdraw SOURCE --user NAME")
     else:
         err.print(f"No source has said anything about {safe_text(user)}.", markup=False)
@@ -56,21 +56,23 @@ def sources(
 def withdraw(
     source: Annotated[str, typer.Argument(help="The source, as `mnemon sources` names it.")],
     user: Annotated[str | None, typer.Option("--user", help="The person, as your application calls them.")] = None,
-    everyone: Annotated[bool, typer.Option("--everyone", help="From every person of the organization.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    everyone: Annotated[
+        bool, typer.Option("--everyone", help="Withdraw it for every person of the organization.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Withdraw without asking.")] = False,
     org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
-    """Take back everything one source said; what it had replaced is held again."""
+    """Withdraw everything that one source said. Memories that it had changed get their earlier text back."""
     from mnemon.errors import Invalid
 
     with report_errors():
         if (user is None) != everyone:
-            raise Invalid("Name the person (`--user NAME`), or take it back from everybody (`--everyone`).")
+            raise Invalid("Name the person (`--user NAME`), or withdraw the source for everybody (`--everyone`).")
         if user is not None and not user.strip():
-            raise Invalid("--user is empty. Name the person, or take it back from everybody (`--everyone`).")
+            raise Invalid("--user is empty. Name the person, or withdraw the source for everybody (`--everyone`).")
         if not yes and not sys.stdin.isatty():
-            raise Invalid("Nothing was taken back: there is no terminal to ask at. Add --yes.")
+            raise Invalid("Nothing was withdrawn: there is no terminal to confirm it at. Add --yes.")
     if not yes:
         typer.confirm(safe_text(run(_confirm_question(source, user, org))), abort=True, err=True)
     _print_receipt(run(_withdraw_source(source, user, org)), as_json)
@@ -81,43 +83,43 @@ async def _load_overviews(user: str, org: str) -> "list[SourceOverview]":
     from mnemon.memory.sources.overview import source_overviews
     from mnemon.scope import person_scope
 
-    async with open_services(settings_from_flags()) as house:
-        await require_organization(house, org)
-        async with house.db.tx(org) as tx:
+    async with open_services(settings_from_flags()) as services:
+        await require_organization(services, org)
+        async with services.db.tx(org) as tx:
             return await source_overviews(tx, person_scope(org, user))
 
 
 async def _load_memories(user: str, source: str, org: str) -> "tuple[list[StoredMemory], SourceOverview | None]":
-    """What the source said that can be listed, and the counts of all it said."""
+    """Return the source's memories, at most MAX_LISTED, and the counts of everything it said."""
     from mnemon.cli.services import open_services, require_organization
     from mnemon.memory.sources.overview import memories_of_source, resolve_source_name, source_names, source_overviews
     from mnemon.scope import person_scope
 
-    async with open_services(settings_from_flags()) as house:
-        await require_organization(house, org)
-        async with house.db.tx(org) as tx:
+    async with open_services(settings_from_flags()) as services:
+        await require_organization(services, org)
+        async with services.db.tx(org) as tx:
             scope = person_scope(org, user)
-            meant = resolve_source_name(source, await source_names(tx, scope))
-            found = await memories_of_source(tx, scope, meant, most=MAX_LISTED)
+            origin = resolve_source_name(source, await source_names(tx, scope))
+            found = await memories_of_source(tx, scope, origin, most=MAX_LISTED)
             overviews = {one.origin: one for one in await source_overviews(tx, scope)}
-            return found, overviews.get(meant)
+            return found, overviews.get(origin)
 
 
 async def _confirm_question(source: str, user: str | None, org: str) -> str:
-    """What is about to be taken back, counted, and whether to."""
+    """Return the question that names and counts what would be withdrawn."""
     from mnemon.cli.services import open_services, require_organization
     from mnemon.memory.sources.overview import preview_withdrawal, printable_name, resolve_source_name, source_names
     from mnemon.scope import Scope, person_scope
 
-    async with open_services(settings_from_flags(), migrated=True) as house:
-        await require_organization(house, org)
-        async with house.db.tx(org) as tx:
+    async with open_services(settings_from_flags(), migrated=True) as services:
+        await require_organization(services, org)
+        async with services.db.tx(org) as tx:
             scope = Scope(org_id=org) if user is None else person_scope(org, user)
-            meant = resolve_source_name(source, await source_names(tx, scope))
-            counted = await preview_withdrawal(tx, scope, meant)
-    of_whom = f"{counted.people:,} people" if user is None else user
+            origin = resolve_source_name(source, await source_names(tx, scope))
+            counted = await preview_withdrawal(tx, scope, origin)
+    people = f"{counted.people:,} people" if user is None else user
     what = f"{counted.memories:,} memories, {counted.versions:,} past versions and {counted.todos:,} open todos"
-    return f"{printable_name(meant)} said {what} about {of_whom}. Take them back?"
+    return f"{printable_name(origin)} said {what} about {people}. Withdraw all of it?"
 
 
 async def _withdraw_source(source: str, user: str | None, org: str) -> "Withdrawal":
@@ -127,19 +129,20 @@ async def _withdraw_source(source: str, user: str | None, org: str) -> "Withdraw
     from mnemon.memory.sources.withdrawal import withdraw_from_everyone, withdraw_source
     from mnemon.scope import Scope, person_scope
 
-    def record_withdrawal(tx: "Tx", whose: Scope, receipt: str) -> None:
-        record_command(tx, whose, "withdraw", receipt, whose.user)
+    def record_withdrawal(tx: "Tx", person: Scope, receipt: str) -> None:
+        record_command(tx, person, "withdraw", receipt, person.user)
 
-    async with open_services(settings_from_flags(), migrated=True) as house:
-        await require_organization(house, org)
+    async with open_services(settings_from_flags(), migrated=True) as services:
+        await require_organization(services, org)
         scope = Scope(org_id=org) if user is None else person_scope(org, user)
-        async with house.db.tx(org) as tx:
-            meant = resolve_source_name(source, await source_names(tx, scope))
+        async with services.db.tx(org) as tx:
+            origin = resolve_source_name(source, await source_names(tx, scope))
             if user is not None:
-                done = await withdraw_source(tx, scope, meant)
+                done = await withdraw_source(tx, scope, origin)
                 record_withdrawal(tx, scope, done.id)
                 return done
-        return await withdraw_from_everyone(house.db, scope, meant, record_withdrawal)
+        # Person by person in transactions of their own, so this one is closed before.
+        return await withdraw_from_everyone(services.db, scope, origin, record_withdrawal)
 
 
 def _overview_json(one: "SourceOverview") -> dict[str, Any]:
@@ -171,7 +174,7 @@ def _print_memories(found: "list[StoredMemory]", overview: "SourceOverview | Non
 
 
 def _unlisted(found: "list[StoredMemory]", overview: "SourceOverview | None", user: str) -> str:
-    """Say what else the source said that is not among its memories; empty where there is nothing to add."""
+    """Return a sentence about past versions and todos, which are not listed; empty when there are none to add."""
     counts = []
     if overview and overview.past:
         counts.append("1 past version of a memory" if overview.past == 1 else f"{overview.past:,} past versions")
@@ -179,7 +182,7 @@ def _unlisted(found: "list[StoredMemory]", overview: "SourceOverview | None", us
         counts.append("1 open todo" if overview.todos == 1 else f"{overview.todos:,} open todos")
     if found:
         return f"Not listed: {' and '.join(counts)}." if counts else ""
-    left = f"Still on record: {' and '.join(counts)}." if counts else "What it said was taken back, or is done."
+    left = f"Still on record: {' and '.join(counts)}." if counts else "What it said was withdrawn, or is done."
     return f"No memory about {user} is from this source now. {left}"
 
 

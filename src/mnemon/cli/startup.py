@@ -1,6 +1,8 @@
-"""The first start: an organization, its key shown once, and where to go next.
+"""What `mnemon serve` prints and logs when it starts.
 
-The lines that a server or a worker leaves in the log when it starts and when it stops.
+At the first start the organization `local` and its first key are made, and the key is shown once. Every start prints
+the address, a link that signs in to the console, and the next commands; the log gets a line for the start and one for
+the stop.
 """
 
 import os
@@ -31,10 +33,11 @@ _EXAMPLE_MEMORY = '{"userId": "me", "type": "PROFILE", "content": "I live in Aus
 
 
 async def ensure_first_key(services: Services) -> str | None:
-    """A key of the organization `local`, when it has never had one; None at every later start."""
+    """Make the first key of the organization `local` and return it; None when the organization has had one."""
     scope = Scope(org_id=LOCAL_ORG)
     async with services.db.tx(LOCAL_ORG) as tx:
         await create_organization(tx)
+        # Revoked keys count: whoever revoked the last one does not want a new one at the next start.
         if await access.list_keys(tx, scope):
             return None
         key, text = await create_key(tx, scope, name="first key")
@@ -43,7 +46,7 @@ async def ensure_first_key(services: Services) -> str | None:
 
 
 async def make_console_link(services: Services, port: int) -> str:
-    """An address that signs the operator in to the console of `local`, once."""
+    """Make a URL that signs the operator in to the console of `local`, once."""
     async with services.db.tx(LOCAL_ORG) as tx:
         token = await create_link(tx, Scope(org_id=LOCAL_ORG), actor="operator")
         record_command(tx, Scope(org_id=LOCAL_ORG), "serve: console link")
@@ -51,9 +54,9 @@ async def make_console_link(services: Services, port: int) -> str:
 
 
 def command_prefix(data_dir: Path | None, database_url: str | None) -> str:
-    """What a command in another terminal needs in front to reach the database that these flags name.
+    """Return the environment assignment that lets a command in another terminal use the database of these flags.
 
-    A URL is not repeated: it may hold a password.
+    Empty when there are none. A URL is not repeated, since it may hold a password.
     """
     if database_url is not None:
         return "MNEMON_DATABASE_URL='<the URL of --database-url>' "
@@ -61,12 +64,14 @@ def command_prefix(data_dir: Path | None, database_url: str | None) -> str:
 
 
 def print_welcome(settings: Settings, port: int, *, key: str | None, link: str, prefix: str, over_http: bool) -> None:
-    """Says where the server is and how to look inside, and at the first start the key; stderr is left to the log.
+    """Print the server's address, the console link and the next commands, and at the first start the key.
 
-    `prefix` stands before commands; `over_http` shows a request instead, where the prefix is not to be copied.
+    Goes to stdout, since stderr carries the log. `prefix` is put before commands; `over_http` shows a request with
+    curl instead, for a database whose URL is left out of the prefix.
     """
     offline = "offline: rules, no language model" if settings.model == "offline" else settings.model
     before = safe_markup(prefix)
+    # The URL is one that this machine can open: 0.0.0.0 itself is none.
     everywhere = f" and at every other address of this machine ({settings.host})" if _everywhere(settings) else ""
     out.print(
         f"[bold]Mnemon[/] answers at {_server_url(settings, port)}{safe_markup(everywhere)} · {offline}", soft_wrap=True
@@ -102,7 +107,7 @@ _TLS_ADVICE = (
 
 
 def warn_without_tls(settings: Settings) -> None:
-    """Warn when others than this machine can reach the server, which speaks plain HTTP."""
+    """Log a warning when other machines can reach the server, which speaks plain HTTP."""
     if not settings.is_loopback:
         log.warning("listening_without_tls", host=settings.host, next_step=_TLS_ADVICE)
 
@@ -111,9 +116,9 @@ def warn_without_tls(settings: Settings) -> None:
 def log_lifetime(
     service: str, settings: Settings, *, worker: bool, port: int | None, metrics_port: int | None = None
 ) -> Iterator[None]:
-    """Log the start with the settings that matter to whoever reads a log, and the stop with how long it ran.
+    """Log the start with the settings an operator needs, unknown setting names, and the stop with the running time.
 
-    Addresses of models and databases are left out: they may hold a password.
+    URLs of models and databases are left out, since they may hold a password.
     """
     began = time.monotonic()
     log.info(
@@ -131,6 +136,7 @@ def log_lifetime(
         database="external" if settings.database_url is not None else "embedded",
         log_level=settings.log_level,
     )
+    # A misspelt setting has no effect and no other sign.
     for unknown in unknown_settings(os.environ, Path.cwd()):
         log.warning("setting_unknown", name=unknown.name, place=unknown.place, next_step=unknown.fix)
     try:

@@ -1,4 +1,4 @@
-"""What every command does the same way: output for people or for programs, and errors as exit codes."""
+"""What all commands share: options, output for people or as JSON, running a coroutine, and errors as exit codes."""
 
 import asyncio
 import json
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 out = SafeConsole(soft_wrap=False, highlight=False)
-"""Data, for people."""
+"""Standard output, for the data a command was asked for."""
 err = SafeConsole(stderr=True, highlight=False)
-"""Progress, hints and errors."""
+"""Standard error, for progress, hints and errors, so that stdout can be piped."""
 
 
 def check_option_name(name: str | None) -> str | None:
-    """The name of a person or a persona, which is neither empty nor has a control character; else a usage error."""
+    """Return the name of a person or persona; an empty one or one with a control character is a usage error."""
     if name is None:
         return None
     if not name.strip():
-        raise typer.BadParameter("is empty; name somebody, or leave the option out")
+        raise typer.BadParameter("is empty; give a name, or leave the option out")
     try:
         return check_name(name)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OrgOption = Annotated[str, typer.Option("--org", help="The organization.", envvar="MNEMON_ORG")]
 UserOption = Annotated[
     str, typer.Option("--user", "-u", help="The person.", envvar="MNEMON_USER", callback=check_option_name)
 ]
 PersonaOption = Annotated[
     str | None,
-    typer.Option("--persona", "-p", help="The persona the person speaks with.", callback=check_option_name),
+    typer.Option("--persona", "-p", help="The persona the person talks to.", callback=check_option_name),
 ]
 
 EXIT_CODES: tuple[tuple[type[MnemonError], int], ...] = (
@@ -55,21 +55,23 @@ EXIT_CODES: tuple[tuple[type[MnemonError], int], ...] = (
     (errors.Misconfigured, 1),
     (errors.Invalid, 2),
 )
+"""The first class that matches decides; every other error exits with 1."""
 
 
 def print_json(value: Any) -> None:
-    """The value as JSON on stdout."""
+    """Print the value as JSON on stdout."""
+    # Not by the console, which would wrap lines and colour them.
     sys.stdout.write(safe_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
 
 
 def print_piece(text: str) -> None:
-    """A piece of a reply on stdout as it comes, neither wrapped nor styled."""
+    """Write a piece of a streamed reply to stdout and flush, without wrapping or styling it."""
     sys.stdout.write(safe_text(text))
     sys.stdout.flush()
 
 
 def settings_from_flags(**flags: Any) -> "Settings":
-    """The settings in force with these flags on top; an unusable one is a sentence and an exit code."""
+    """Load the settings, overridden by these flags; print an unusable setting as an error and exit."""
     from mnemon.settings import load_settings
 
     with report_errors():
@@ -77,13 +79,13 @@ def settings_from_flags(**flags: Any) -> "Settings":
 
 
 def run(work: Coroutine[Any, Any, R]) -> R:
-    """Runs the work; an error of ours becomes a sentence on stderr and an exit code, never a traceback."""
+    """Run the coroutine; a MnemonError becomes a sentence on stderr and an exit code, never a traceback."""
     with report_errors(), asyncio.Runner(loop_factory=_new_event_loop) as runner:
         return runner.run(work)
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop where it is installed; it does the same with less time."""
+    """Return uvloop's event loop where it is installed, since it is faster, else asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -93,22 +95,23 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Errors of ours inside leave as a sentence and an exit code."""
+    """Turn a MnemonError raised in the block into a sentence on stderr and an exit code; Ctrl-C exits with 130."""
     try:
         yield
     except MnemonError as error:
         err.print(f"[bold red]error[/] {safe_markup(error.detail)}", soft_wrap=True)
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt:
+        # 128 + SIGINT, as shells report it.
         raise typer.Exit(130) from None
 
 
 def exit_code(error: MnemonError) -> int:
-    """1 failure, 2 usage, 3 not found, 4 not allowed, 5 unavailable."""
+    """Return the exit code: 1 failure, 2 usage, 3 not found, 4 not allowed, 5 unavailable."""
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
 
 
 async def wait_with_spinner(work: Awaitable[R], words: str) -> R:
-    """Waits for the work behind a spinner on a terminal."""
+    """Await the work while a spinner with these words turns on stderr."""
     with err.status(words):
         return await work

@@ -1,6 +1,7 @@
-"""One conversation from the terminal: the same turn as over HTTP, without the wire.
+"""Chat in the terminal, in this process and without HTTP.
 
-Talking to an agent in a terminal.
+`open_chat` is for `mnemon chat`: a turn here is the same as one of `POST /api/chat`. `run_conversation` is for
+`mnemon agents chat`: it queues the message for an agent and watches the events of its reply.
 """
 
 import asyncio
@@ -47,34 +48,40 @@ _REFLECTION_WAIT_S = 10
 
 
 class TerminalChat:
-    """A person talking with a persona, or with none."""
+    """A conversation of one person, with a persona or with none."""
 
     def __init__(self, services: Services, scope: Scope, user: str) -> None:
         self.user = user
         self.last_message = ""
-        self._basement = services
+        self._services = services
         self._scope = scope
         self._streams = ReplyStreams()
         self._last: StartedTurn | None = None
 
     @property
     def model(self) -> str:
-        return self._basement.llm.name
+        """The name of the model that replies."""
+        return self._services.llm.name
 
     async def send_message(self, message: str, heard: Callable[[str], None]) -> dict[str, Any]:
-        """The message is answered, piece by piece; gives the reply and its ids."""
-        asking = TurnRequest(
+        """Send the message, pass each piece of the reply to `heard`, and return the reply with its ids.
+
+        Raises ModelDown when the reply fails.
+        """
+        request = TurnRequest(
             scope=self._scope,
             user_name=self.user,
             messages=(NewMessage(role=Role.USER, content=message),),
-            vector=await embed_query(self._basement.embedder, message),
-            embedder=self._basement.embedder.model,
+            vector=await embed_query(self._services.embedder, message),
+            embedder=self._services.embedder.model,
             sees_agent_state=True,
             sees_engagement=True,
         )
-        with self._streams.open_stream(self._basement, chat_tools(ALL_GRANTS)) as stream:
-            async with self._basement.db.tx(self._scope.org_id) as tx:
-                self._last = await begin_turn(tx, asking, self._basement.settings, stream.ask_model)
+        # The model starts to answer inside the transaction (`ask_model`); the reply is passed on only after the commit
+        # (`confirm_stored`), so nothing is heard of a message that was not stored.
+        with self._streams.open_stream(self._services, chat_tools(ALL_GRANTS)) as stream:
+            async with self._services.db.tx(self._scope.org_id) as tx:
+                self._last = await begin_turn(tx, request, self._services.settings, stream.ask_model)
                 record_command(tx, self._scope, "chat", self._last.turn.id, self._scope.user_id)
             stream.confirm_stored(self._last)
         self.last_message = message
@@ -93,11 +100,11 @@ class TerminalChat:
                         "messageId": event.message_id,
                         "reply": event.reply,
                     }
-        raise ModelDown("The reply ended without a word. Try again.")
+        raise ModelDown("The model ended its reply early. Try again.")
 
     async def show_memory(self) -> None:
-        """What is remembered about the person, newest first."""
-        async with self._basement.db.tx(self._scope.org_id) as tx:
+        """Print what is remembered about the person, newest first."""
+        async with self._services.db.tx(self._scope.org_id) as tx:
             found = await list_memories(tx, self._scope, MemoryFilter(), most=_MAX_SHOWN)
         for one in found:
             out.print(f"[dim]{one.type.lower():8}[/] {safe_markup(one.content)}  [dim]{one.id}[/]", soft_wrap=True)
@@ -105,7 +112,7 @@ class TerminalChat:
             err.print('Nothing yet. Say something about yourself, like "I live in Austin."')
 
     async def show_context(self, query: str) -> None:
-        """What the agent would be given for this message, layer by layer."""
+        """Print the context that the model would get for this message, layer by layer."""
         context = await self._assemble_context(query or "Hello.")
         for layer in context.pack.layers:
             out.print(f"[bold]{layer.name}[/] {layer.title} [dim]{layer.tokens} tokens[/]")
@@ -114,16 +121,16 @@ class TerminalChat:
         err.print(f"{context.pack.tokens} tokens in all; {left} items left out.")
 
     async def show_why(self) -> None:
-        """What the last reply was given from memory, and what its turn's reflection kept and rejected."""
+        """Print what the last reply got from memory, and what the reflection of its turn stored and rejected."""
         if self._last is None:
-            err.print("Nothing was said yet.")
+            err.print("Send a message first.")
             return
         for layer in self._last.prompt.context.pack.layers:
             if layer.sources:
                 out.print(
                     f"[bold]{layer.name}[/] {layer.title}: {safe_markup(', '.join(layer.sources))}", soft_wrap=True
                 )
-        async with self._basement.db.tx(self._scope.org_id) as tx:
+        async with self._services.db.tx(self._scope.org_id) as tx:
             reflection = await reflections.find(tx, self._last.turn.scope, self._last.turn.id)
         if reflection is None:
             return
@@ -135,7 +142,8 @@ class TerminalChat:
             out.print(f"  rejected: {one.what} ({one.why})", markup=False, soft_wrap=True)
 
     async def close(self) -> None:
-        """What is being answered is sealed as far as it came, and the last turn reflected, if that is quick."""
+        """Seal a reply under way as far as it came, and wait up to ten seconds for the last turn's reflection."""
+        # The worker of `open_chat` still runs here: without the wait a short chat would end unreflected.
         await self._streams.close()
         for _ in range(_REFLECTION_WAIT_S * 10):
             if self._last is None or await self._is_reflected(self._last):
@@ -143,21 +151,21 @@ class TerminalChat:
             await asyncio.sleep(0.1)
 
     async def _is_reflected(self, begun: StartedTurn) -> bool:
-        async with self._basement.db.tx(self._scope.org_id) as tx:
+        async with self._services.db.tx(self._scope.org_id) as tx:
             found = await reflections.find(tx, begun.turn.scope, begun.turn.id)
         return found is None or found.status not in (ReflectionStatus.QUEUED, ReflectionStatus.RUNNING)
 
     async def _assemble_context(self, query: str) -> AssembledContext:
-        vector = await embed_query(self._basement.embedder, query)
-        async with self._basement.db.tx(self._scope.org_id) as tx:
+        vector = await embed_query(self._services.embedder, query)
+        async with self._services.db.tx(self._scope.org_id) as tx:
             return await preview_context(
-                tx, self._basement, self._scope, query, vector, sees_agent_state=True, sees_engagement=True
+                tx, self._services, self._scope, query, vector, sees_agent_state=True, sees_engagement=True
             )
 
 
 @asynccontextmanager
 async def open_chat(settings: Settings, org: str, user: str, persona: str | None) -> AsyncIterator[TerminalChat]:
-    """A conversation over the house, with a runner beside it that reflects what was said before it ends."""
+    """Yield a conversation, with a worker in this process that reflects its turns; create `local` on first use."""
     async with open_services(settings, migrated=True) as services:
         await assert_embedder(services)
         if org == "local":
@@ -165,26 +173,26 @@ async def open_chat(settings: Settings, org: str, user: str, persona: str | None
                 await create_organization(tx)
         await require_organization(services, org)
         async with make_runner(services).run_in_background():
-            talk = TerminalChat(services, person_scope(org, user, persona), user)
+            conversation = TerminalChat(services, person_scope(org, user, persona), user)
             try:
-                yield talk
+                yield conversation
             finally:
-                await talk.close()
+                await conversation.close()
 
 
 async def run_conversation(org: str, who: str, message: str | None, *, as_json: bool) -> None:
-    """One message is answered, or a whole conversation until an empty line."""
-    async with open_services(settings_from_flags()) as house:
-        scope = await require_organization(house, org)
-        async with house.db.tx(org) as tx:
+    """Send one message to the agent and print the reply, or read messages until an empty line."""
+    async with open_services(settings_from_flags()) as services:
+        scope = await require_organization(services, org)
+        async with services.db.tx(org) as tx:
             agent = await find_agent(tx, scope, who)
-        async with local_worker(house, org):
+        async with local_worker(services, org):
             if message is not None:
-                await _send_message(house, scope, agent, message, as_json=as_json)
+                await _send_message(services, scope, agent, message, as_json=as_json)
                 return
-            err.print(f"[dim]{safe_markup(agent.name)} listens. An empty line ends it.[/]")
+            err.print(f"[dim]Chatting with {safe_markup(agent.name)}. An empty line ends the chat.[/]")
             while text := await _read_line():
-                await _send_message(house, scope, agent, text, as_json=False)
+                await _send_message(services, scope, agent, text, as_json=False)
 
 
 async def _read_line() -> str:
@@ -195,12 +203,13 @@ async def _read_line() -> str:
     return ""
 
 
-async def _send_message(house: Services, scope: Scope, agent: Agent, message: str, *, as_json: bool) -> None:
-    async with house.db.tx(scope.org_id) as tx:
+async def _send_message(services: Services, scope: Scope, agent: Agent, message: str, *, as_json: bool) -> None:
+    """Queue the message for the agent and print its reply as it comes; raise Unavailable when there is none."""
+    async with services.db.tx(scope.org_id) as tx:
         turn_id = await request_chat_reply(tx, scope, agent.id, message)
         record_command(tx, scope, "agents chat", agent.id, turn_id)
     shown = False
-    async for event in watch_chat(house.db, scope, turn_id):
+    async for event in watch_chat(services.db, scope, turn_id):
         if event is not None and event.type == "delta" and not as_json:
             out.print(event.data["text"], end="", markup=False)
             shown = True
@@ -208,11 +217,12 @@ async def _send_message(house: Services, scope: Scope, agent: Agent, message: st
             err.print(f"[yellow]! {safe_markup(event.data['note'])}[/]")
     if shown:
         out.print()
-    async with house.db.tx(scope.org_id) as tx:
+    async with services.db.tx(scope.org_id) as tx:
         exchange = await agent_store.find_exchange(tx, scope, turn_id)
+        # Read again from the database: with --json no piece was printed, and an error is stored with the exchange.
         reply = await agent_store.find_turn_message(tx, scope, turn_id, "assistant")
     if reply is None:
-        why = exchange.error if exchange and exchange.error else "the agent is gone"
+        why = exchange.error if exchange and exchange.error else "the agent was deleted"
         raise Unavailable(f"No reply: {why}")
     if as_json:
         print_json({"turnId": turn_id, "messageId": reply.id, "reply": reply.content})

@@ -1,1 +1,4 @@
-"""The console: pages that show what agents remember, believe and decided. A handler calls a room, never SQL."""
+"""The console: web pages that show what agents remember, believe and decided.
+
+A handler calls functions of a room and never runs SQL itself. A page and its `.json` twin have the same values.
+"""

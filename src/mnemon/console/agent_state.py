@@ -1,4 +1,4 @@
-"""The agent state of a session: what it expects, what came of that, what it assumes and keeps in hand. Live."""
+"""Live page of a session's agent state: expectations and their outcomes, assumptions, items and the journal."""
 
 from fastapi import APIRouter
 
@@ -20,7 +20,7 @@ MAX_JOURNAL_LINES = 60
 
 @page(router, "/sessions/{session_id}/agent-state", "agent_state.html", grant=Grant.AGENT_STATE_READ)
 async def agent_state(visit: PageRequest, session_id: str) -> PageContent:
-    """The state as it stands, and the journal it was folded from."""
+    """Show the current state and the latest entries of the journal it is folded from."""
     async with visit.tx() as tx:
         session, scope = await find_session(tx, visit, session_id)
         held = await store.load_state(tx, scope, session_id)

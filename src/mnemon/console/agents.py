@@ -1,6 +1,6 @@
-"""Agents: what each carries, when it wakes and what it decided last; making, changing, resetting, talking to them.
+"""Pages and actions of agents: list, create, edit, reset memory, run and chat.
 
-An agent as a form: its fields as words, and the words as a draft.
+Also here: an agent's values as form fields, and the form's fields as a draft.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ TOGGLES = ("memoryEnabled", "memoryReadOnly", "reviewDecisions")
 
 
 def form_values(agent: Agent | None) -> dict[str, Any]:
-    """What stands in the form: the agent, or a new one's beginnings with every toggle off."""
+    """Return the form's values: the agent's, or the defaults of a new one with every toggle off."""
     if agent is None:
         return {
             "name": "",
@@ -60,7 +60,7 @@ def form_values(agent: Agent | None) -> dict[str, Any]:
 
 
 def draft_from_form(form: dict[str, str], agent: Agent | None) -> AgentDraft:
-    """What the form asks for. Raises Invalid with every reason."""
+    """Return the draft that the form describes; raise Invalid with all faults at once."""
     words = {name: form.get(name, "").strip() for name in ("name", "adapter", "role", "card_type", "schedule", "model")}
     check_fields(
         name="" if 1 <= len(words["name"]) <= 200 else "Give a name of at most 200 characters.",
@@ -91,7 +91,7 @@ MAX_MESSAGE_CHARS = 50_000
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSummary:
-    """An agent as its card shows it."""
+    """What an agent's card shows."""
 
     agent: Agent
     panel: MemoryPanel
@@ -101,7 +101,7 @@ class AgentSummary:
 
 @page(router, "/agents", "agents.html", grant=Grant.AGENTS_READ)
 async def listed(visit: PageRequest) -> PageContent:
-    """Every agent with its memory, its next run and its last decision."""
+    """Show all agents with their memory, next run and last decision."""
     async with visit.tx() as tx:
         found = await agent_store.list_agents(tx, visit.org_scope, most=MAX_AGENTS)
         seen = await _summarize_agents(tx, visit.org_scope, found)
@@ -110,13 +110,13 @@ async def listed(visit: PageRequest) -> PageContent:
 
 @page(router, "/agents/new", "agent_edit.html", grant=Grant.AGENTS_WRITE)
 async def new(visit: PageRequest) -> PageContent:
-    """The form of a new agent."""
+    """Show the form for a new agent."""
     return await _agent_form(visit, None)
 
 
 @page(router, "/agents/{agent_id}/edit", "agent_edit.html", grant=Grant.AGENTS_WRITE)
 async def edit(visit: PageRequest, agent_id: str) -> PageContent:
-    """The form of an agent that is there."""
+    """Show the form for an existing agent."""
     async with visit.tx() as tx:
         agent = await agents.get_agent(tx, visit.org_scope, agent_id)
     return await _agent_form(visit, agent)
@@ -124,12 +124,12 @@ async def edit(visit: PageRequest, agent_id: str) -> PageContent:
 
 @page(router, "/agents/{agent_id}", "agent.html", grant=Grant.AGENTS_READ)
 async def detail(visit: PageRequest, agent_id: str) -> PageContent:
-    """One agent: its Active Memory, its chat and its runs."""
+    """Show one agent: its Active Memory, its chat and its runs."""
     async with visit.tx() as tx:
         agent = await agents.get_agent(tx, visit.org_scope, agent_id)
         seen = (await _summarize_agents(tx, visit.org_scope, [agent]))[0]
-        said = await agent_store.list_latest_messages(tx, visit.org_scope, agent_id, most=MAX_MESSAGES)
-        asked = await agent_store.list_exchanges(tx, visit.org_scope, agent_id, [one.turn_id for one in said])
+        messages = await agent_store.list_latest_messages(tx, visit.org_scope, agent_id, most=MAX_MESSAGES)
+        exchanges = await agent_store.list_exchanges(tx, visit.org_scope, agent_id, [one.turn_id for one in messages])
         runs = await store.list_runs(tx, visit.org_scope, RunFilter(agent_id=agent_id), most=MAX_RUNS)
         team = await agent_store.list_team(tx, visit.org_scope, agent.team)
     data = {
@@ -137,8 +137,8 @@ async def detail(visit: PageRequest, agent_id: str) -> PageContent:
         "agent": agent,
         "panel": seen.panel,
         "warn_above": WARN_ABOVE_RUNS,
-        "messages": [{"said": one, "exchange": asked.get(one.turn_id)} for one in said],
-        "awaits": any(one.status not in FINAL_STATUSES for one in asked.values()),
+        "messages": [{"said": one, "exchange": exchanges.get(one.turn_id)} for one in messages],
+        "awaits": any(one.status not in FINAL_STATUSES for one in exchanges.values()),
         "runs": [run for _, run in runs],
         "team": [{"id": one.id, "name": one.name} for one in team],
         "now": tx.now,
@@ -148,38 +148,42 @@ async def detail(visit: PageRequest, agent_id: str) -> PageContent:
 
 @action(router, "/agents", grant=Grant.AGENTS_WRITE, field="name")
 async def create(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """The agent exists."""
+    """Create an agent from the form."""
     draft = draft_from_form(form, None)
     async with visit.tx() as tx:
         made = await agents.create_agent(tx, visit.org_scope, draft, _load_cards(visit))
         visit.audit_write(tx, "create agent", made.id)
-    return ActionRedirect(to=f"/agents/{made.id}", notice=f"{made.name} is there.")
+    return ActionRedirect(to=f"/agents/{made.id}", notice=f"{made.name} is created.")
 
 
 @action(router, "/agents/{agent_id}/edit", grant=Grant.AGENTS_WRITE, field="name")
 async def change(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """The agent is as the form says; a memory that was just enabled starts fresh."""
+    """Change the agent to the form's values; a memory that is enabled by it starts empty."""
     async with visit.tx() as tx:
+        # Locked, so that `before` is what the edit changes: the notice depends on the difference.
         before = await agents.get_agent(tx, visit.org_scope, agent_id, locked=True)
         made = await agents.edit_agent(tx, visit.org_scope, agent_id, draft_from_form(form, before), _load_cards(visit))
         visit.audit_write(tx, "edit agent", agent_id)
     fresh = made.config.memory_enabled and not before.config.memory_enabled
-    return ActionRedirect(to=f"/agents/{agent_id}", notice="Changed. Its memory starts fresh." if fresh else "Changed.")
+    return ActionRedirect(to=f"/agents/{agent_id}", notice="Saved. Its memory starts empty." if fresh else "Saved.")
 
 
 @action(router, "/agents/{agent_id}/memory/reset", grant=Grant.AGENTS_WRITE)
 async def reset(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """The agent carries nothing any more; its chat stays visible."""
+    """Reset the agent's memory; its chat stays visible."""
     async with visit.tx() as tx:
         agent = await agents.reset_memory(tx, visit.org_scope, agent_id)
         visit.audit_write(tx, "reset agent memory", agent_id)
+    # Only this address: the field comes from the browser.
     to = "/agents" if form.get("back") == "/agents" else f"/agents/{agent_id}"
-    return ActionRedirect(to=to, notice=f"{agent.name} starts fresh with its next run. The chat stays visible.")
+    return ActionRedirect(
+        to=to, notice=f"Memory reset. {agent.name} starts its next run with an empty session; the chat stays visible."
+    )
 
 
 @action(router, "/agents/{agent_id}/run", grant=Grant.AGENTS_WRITE, field="prompt")
 async def wake(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """A run waits for its turn, with the prompt of the form or the agent's own."""
+    """Queue a run with the form's prompt, or the agent's default prompt if that is empty."""
     prompt = form.get("prompt", "").strip()
     check_fields(
         prompt="" if len(prompt) <= MAX_MESSAGE_CHARS else f"A prompt has at most {MAX_MESSAGE_CHARS} characters."
@@ -187,12 +191,12 @@ async def wake(visit: PageRequest, form: dict[str, str], agent_id: str) -> Actio
     async with visit.tx() as tx:
         run = await request_run(tx, visit.org_scope, agent_id, prompt or None)
         visit.audit_write(tx, "run agent", agent_id)
-    return ActionRedirect(to=f"/runs/{run.id}", notice="Queued. It is shown here as it goes on.")
+    return ActionRedirect(to=f"/runs/{run.id}", notice="Run queued. This page follows it.")
 
 
 @action(router, "/agents/{agent_id}/chat", grant=Grant.AGENTS_WRITE, field="message")
 async def talk(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """The message is kept and its reply on the way."""
+    """Store the message and queue its reply."""
     message = form.get("message", "").strip()
     sayable = 1 <= len(message) <= MAX_MESSAGE_CHARS
     check_fields(message="" if sayable else f"Write something, at most {MAX_MESSAGE_CHARS} characters.")
@@ -205,16 +209,17 @@ async def talk(visit: PageRequest, form: dict[str, str], agent_id: str) -> Actio
 @live_topic("agents", grant=Grant.AGENTS_READ)
 async def _agents_version(tx: Tx, scope: Scope, argument: str) -> str:
     found = await agent_store.list_agents(tx, scope, most=MAX_AGENTS)
+    # A run changes what an agent's card shows without changing the agent.
     latest = await store.list_runs(tx, scope, RunFilter(), most=MAX_RUNS)
     return "|".join([*(f"{one.id}{one.updated_at}" for one in found), *(f"{run.id}{run.status}" for _, run in latest)])
 
 
 @live_topic("agent", grant=Grant.AGENTS_READ)
 async def _agent_version(tx: Tx, scope: Scope, argument: str) -> str:
-    said = await agent_store.list_latest_messages(tx, scope, argument, most=2)
-    asked = await agent_store.list_exchanges(tx, scope, argument, [one.turn_id for one in said])
+    messages = await agent_store.list_latest_messages(tx, scope, argument, most=2)
+    exchanges = await agent_store.list_exchanges(tx, scope, argument, [one.turn_id for one in messages])
     runs = await store.list_runs(tx, scope, RunFilter(agent_id=argument), most=MAX_RUNS)
-    steps = [f"{one.id}{asked[one.turn_id].status if one.turn_id in asked else ''}" for one in said]
+    steps = [f"{one.id}{exchanges[one.turn_id].status if one.turn_id in exchanges else ''}" for one in messages]
     return "|".join([*steps, *(f"{run.id}{run.status}{run.resolution_status}" for _, run in runs)])
 
 

@@ -1,4 +1,4 @@
-"""Calibration: what agents said they were sure of against what happened, and the hit rate of expectations."""
+"""Page of calibration: stated confidence against outcomes, and the hit rate of expectations."""
 
 from dataclasses import dataclass
 
@@ -30,11 +30,12 @@ class CalibrationGroup:
 
 @page(router, "/calibration", "calibration.html", grant=Grant.AGENTS_READ)
 async def calibration(visit: PageRequest) -> PageContent:
-    """Reliability and Brier score over all, and per agent and card type; the hit rate of expectations."""
+    """Show reliability and Brier score, overall and per agent and card type, and the hit rate of expectations."""
     agent_id = visit.asked("agent") or None
     cards = load_cards(visit.services.settings.cards_dir)
     async with visit.tx() as tx:
         if agent_id:
+            # Raises NotFound for an agent of another organization.
             await get_agent(tx, visit.org_scope, agent_id)
         record = await load_track_record(tx, visit.org_scope, cards, agent_id)
         agents = {agent.id: agent.name for agent in await agent_store.list_agents(tx, visit.org_scope, most=200)}

@@ -1,6 +1,7 @@
-"""Drawings as numbers: confidence over time with what moved it, conviction by conviction, stated against happened.
+"""Compute the coordinates of charts, which templates draw as SVG.
 
-Scores as stacked bars: what helps goes to the right of zero, what hurts to the left, all bars on one scale.
+Confidence over time, convictions in order, stated confidence against outcomes, and scores as stacked bars: positive
+parts to the right of zero, negative ones to the left, all bars on one scale.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,20 +14,20 @@ from mnemon.runs.calibration import Reliability
 
 MARGIN = 8.0
 MIN_LABELLED_HEIGHT = 100
-"""From this height on there is room for figures at the left."""
+"""From this height on a chart has labels at its axes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChartMark:
-    """One thing that moved the line."""
+    """A mark on the line for something that changed the value."""
 
     x: float
     y: float
     up: bool
-    """Whether it moved it up; told by the mark's shape too."""
+    """Whether the value rose; shown by the mark's shape as well as its colour."""
     label: str
     target: str
-    """The element that tells more."""
+    """The address of the element with the details."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,19 +37,19 @@ class LineChart:
     width: int
     height: int
     line: str
-    """The points of a polyline."""
+    """The points of the SVG polyline."""
     marks: tuple[ChartMark, ...]
     bar: float | None
-    """How high the value must come, where something depends on it."""
+    """Where the threshold line is drawn; None for no line."""
     words: str
-    """The same told in a sentence."""
+    """The chart as a sentence, for screen readers."""
     ends: tuple[str, str] | None = None
-    """The days it begins and ends with, where there is room to write them."""
+    """The first and last day, where there is room for labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityPoint:
-    """The forecasts of one range: how sure they were against how often they came true."""
+    """The forecasts of one range: mean stated confidence against the share that came true."""
 
     x: float
     y: float
@@ -59,7 +60,7 @@ class ReliabilityPoint:
 def confidence_chart(
     hypothesis: Hypothesis, until: datetime, *, threshold: float, width: int = 640, height: int = 160
 ) -> LineChart:
-    """The hypothesis's confidence from its forming until now, a step at each piece of evidence."""
+    """Return the chart of a hypothesis's confidence since it was formed, a step at each piece of evidence."""
     lines = sorted(hypothesis.evidence, key=lambda line: line.at)
     start, end = hypothesis.formed_at, max([until, *(line.at for line in lines)])
     length = max((end - start).total_seconds(), 1.0)
@@ -69,6 +70,7 @@ def confidence_chart(
     for line in lines:
         x = left + max(0.0, (line.at - start).total_seconds()) / length * (width - left - MARGIN)
         before, value = value, update_confidence(value, line.stance, line.strength)
+        # Two points at the same x draw a vertical step.
         points += [(x, _y_position(before, height)), (x, _y_position(value, height))]
         change = f"{round_confidence(before):.2f} → {round_confidence(value):.2f}"
         label = f"{line.stance}, {line.strength}: {change}. {line.line}"
@@ -92,7 +94,7 @@ def confidence_chart(
 
 
 def conviction_chart(scores: Sequence[tuple[str, float]], *, width: int = 320, height: int = 72) -> LineChart:
-    """Convictions from 0 to 1 in their order, each with what it says."""
+    """Return the chart of convictions from 0 to 1 in order; each score has its label."""
     gap = (width - 2 * MARGIN) / max(len(scores) - 1, 1)
     marks, points, before = [], [], 1.0
     for place, (label, score) in enumerate(scores):
@@ -101,19 +103,19 @@ def conviction_chart(scores: Sequence[tuple[str, float]], *, width: int = 320, h
         up = score >= before if place else True
         marks.append(ChartMark(x=round(x, 1), y=round(y, 1), up=up, label=label, target=f"#c{place + 1}"))
         before = score
-    told = " → ".join(f"{score * 100:.0f}" for _, score in scores)
+    sequence = " → ".join(f"{score * 100:.0f}" for _, score in scores)
     return LineChart(
         width=width,
         height=height,
         line=_polyline_points(points),
         marks=tuple(marks),
         bar=round(_y_position(0.5, height), 1),
-        words=f"conviction {told}",
+        words=f"conviction {sequence}",
     )
 
 
 def reliability_points(found: Reliability, *, size: int = 220) -> tuple[ReliabilityPoint, ...]:
-    """A spot per range of stated confidence, the larger the more forecasts it stands for."""
+    """Return a point per range of stated confidence, larger for more forecasts."""
     inner = size - 2 * MARGIN
     most = max((part.count for part in found.bins), default=0) or 1
     return tuple(
@@ -146,23 +148,24 @@ class ScoreSegment:
 
     part: str
     value: float
-    """As it counts: weight times part."""
+    """The part multiplied by its weight."""
     x: float
     width: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreBar:
-    """One score."""
+    """One score as a stacked bar."""
 
     zero: float
-    """Where zero lies."""
+    """The x coordinate of zero."""
     segments: tuple[ScoreSegment, ...]
 
 
 def stacked_bars(scores: Sequence[Mapping[str, float]]) -> list[ScoreBar]:
-    """A bar per score, within the width."""
+    """Return a bar per score, all on one scale that fits the width."""
     right = max((sum(v for v in score.values() if v > 0) for score in scores), default=0.0)
+    # One scale for all bars, so that they can be compared.
     left = max((-sum(v for v in score.values() if v < 0) for score in scores), default=0.0)
     scale = BAR_WIDTH / (left + right) if left + right > _EPSILON else 0.0
     return [_stack_bar(score, zero=left * scale, scale=scale) for score in scores]

@@ -1,4 +1,4 @@
-"""Context: exactly what the agent would be given for a message, layer by layer, and what did not fit."""
+"""Page of the context: exactly what a model would get for a message, layer by layer, and what did not fit."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ MAX_TOKENS = 200_000
 
 @page(router, "/context", "context.html", grant=Grant.CHAT)
 async def context(visit: PageRequest) -> PageContent:
-    """The layers of the prompt with their shares of it."""
+    """Show the layers of the prompt with their share of the tokens."""
     text = visit.asked("q")
     budget = max(200, visit.query_number("budget", visit.services.settings.context_budget_tokens, most=MAX_TOKENS))
     vector = await embed_query(visit.services.embedder, text) if text else None
@@ -48,6 +48,7 @@ async def context(visit: PageRequest) -> PageContent:
 def _context_data(made: AssembledContext) -> dict[str, Any]:
     pack = made.pack
     shares = {layer.name: float(layer.tokens) for layer in pack.layers}
+    # What was left out has sources but no text; the assembled layers still have it.
     texts = {(layer.name, item.sources): item.text for layer in made.layers for item in layer.items}
     return {
         "system": pack.system,

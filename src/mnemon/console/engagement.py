@@ -1,4 +1,4 @@
-"""Engagement: what is believed about the organization, on what evidence, now or at any moment before."""
+"""Pages of the engagement: hypotheses and their evidence, unknowns and the journal, now or at an earlier moment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,25 +37,25 @@ RECENT_CHANGES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class HypothesisCard:
-    """A hypothesis as its card shows it."""
+    """What a hypothesis's card shows."""
 
     hypothesis: Hypothesis
     confidence: float
     mixed: bool
     would_resolve: str | None
     outstanding: tuple[str, ...]
-    """Ids of contradictions that nothing has settled."""
+    """Ids of contradictions that nothing has resolved."""
     source: str
-    """Who said the strongest of it, and when."""
+    """Who gave the strongest evidence, and when."""
     course: LineChart
 
 
 @dataclass(frozen=True, kw_only=True)
 class JournalMoment:
-    """Which moment is shown."""
+    """The moment of the journal that is shown."""
 
     step: int
-    """Its place among all moments at which something changed, from 1; 0 before the first."""
+    """Its number among all moments of change, from 1; 0 before the first."""
     steps: int
     at: datetime | None
     """None for now."""
@@ -63,7 +63,7 @@ class JournalMoment:
 
 @page(router, "/engagement", "engagement.html", grant=Grant.ENGAGEMENT_READ)
 async def board(visit: PageRequest) -> PageContent:
-    """Hypotheses by stage, unknowns, and the journal up to the moment asked for."""
+    """Show hypotheses by stage, unknowns and the journal, as of the moment asked for."""
     async with visit.tx() as tx:
         journal = await reading.list_history(tx, visit.org_scope, after=0, most=MAX_CHANGES)
         moment = _requested_moment(visit, journal)
@@ -88,7 +88,7 @@ async def board(visit: PageRequest) -> PageContent:
 
 @page(router, "/engagement/{hypothesis_id}", "hypothesis.html", grant=Grant.ENGAGEMENT_READ)
 async def hypothesis(visit: PageRequest, hypothesis_id: str) -> PageContent:
-    """One hypothesis: its confidence over time, and every line of evidence with its quote and its turn."""
+    """Show one hypothesis: its confidence over time, and its evidence with quotes and turns."""
     async with visit.tx() as tx:
         journal = await reading.list_history(tx, visit.org_scope, after=0, most=MAX_CHANGES)
         moment = _requested_moment(visit, journal)
@@ -115,7 +115,8 @@ async def _engagement_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 
 def _requested_moment(visit: PageRequest, journal: Sequence[EngagementEntry]) -> JournalMoment:
-    """The moment of the address: `asOf`, a time, or `step`, a place on the slider; otherwise now."""
+    """Return the moment that the query names by `asOf`, a time, or `step`, a place on the slider; otherwise now."""
+    # By moments, not by entries: all entries of one turn have the same time.
     moments = sorted({entry.at for entry in journal})
     asked = _time_or_none(visit.asked("asOf"))
     if asked is not None:
@@ -139,6 +140,7 @@ def _promotion_threshold(visit: PageRequest) -> float:
 
 def _hypothesis_card(found: Hypothesis, until: datetime, visit: PageRequest, *, small: bool) -> HypothesisCard:
     size = {"width": 240, "height": 56} if small else {"width": 960, "height": 180}
+    # The line of an archived hypothesis ends where it was archived.
     over = found.archived_at or until
     return HypothesisCard(
         hypothesis=found,
@@ -152,7 +154,7 @@ def _hypothesis_card(found: Hypothesis, until: datetime, visit: PageRequest, *, 
 
 
 def _change_data(entry: EngagementEntry, document: Engagement | None) -> dict[str, Any]:
-    """A change of the journal in words, with the hypothesis it moved."""
+    """Return a journal entry as the page shows it, with the hypothesis or question it is about."""
     target = getattr(entry.delta, "hypothesis", None)
     moved = document.find_hypothesis(target) if document and target else None
     about = moved.statement if moved else _unknown_question(entry, document)
@@ -169,12 +171,12 @@ def _change_data(entry: EngagementEntry, document: Engagement | None) -> dict[st
 
 
 def _unknown_question(entry: EngagementEntry, document: Engagement | None) -> str:
-    """The question of an unknown that the change asked or answered."""
+    """Return the question of the unknown that the entry asked or answered; empty when there is none."""
     target = getattr(entry.delta, "unknown", None)
     return next((one.question for one in document.unknowns if one.id == target), "") if document and target else ""
 
 
 async def _session_ids(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, str]:
-    """The session of each turn that is still there."""
+    """Return the session of each turn that still exists."""
     found = {turn_id: await turns.find_turn(tx, scope, turn_id) for turn_id in dict.fromkeys(turn_ids)}
     return {turn_id: stored.turn.session_id for turn_id, stored in found.items() if stored is not None}

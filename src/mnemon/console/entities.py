@@ -1,4 +1,4 @@
-"""Entities: who and what a person's memories speak of; their graph, what may be one, merging and splitting."""
+"""Pages of entities: the people and things a person's memories are about, their graph, merging and splitting."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ VIEWS = ("cards", "graph", "suggestions", "merges")
 
 @page(router, "/entities", "entities.html", grant=Grant.MEMORY_READ)
 async def entities(visit: PageRequest) -> PageContent:
-    """The person's entities as cards or as a graph, pairs that may be one, or the log of merges."""
+    """Show the person's entities as cards or as a graph, pairs that may be the same, or the log of merges."""
     view = visit.asked("view") if visit.asked("view") in VIEWS else "cards"
     words, kind, number = visit.asked("q").lower(), visit.asked("type"), visit.query_number("page", 1, most=1000)
     async with visit.tx() as tx:
@@ -52,6 +52,7 @@ async def entities(visit: PageRequest) -> PageContent:
         "merges": log,
         "now": tx.now,
     }
+    # Both compare entities with each other: computed in a thread, so that other requests are not held up.
     if view == "graph":
         data["graph"] = await asyncio.to_thread(_entity_graph, spoken, aliases, every, chosen.user)
     if view == "suggestions":
@@ -84,7 +85,7 @@ def _entity_card(one: EntityOverview) -> dict[str, Any]:
 
 @page(router, "/entities/{key}", "entity.html", grant=Grant.MEMORY_READ)
 async def entity(visit: PageRequest, key: str) -> PageContent:
-    """One entity under any of its keys."""
+    """Show one entity, found by any of its keys."""
     async with visit.tx() as tx:
         chosen = await load_person_filter(visit, tx)
         scope = scope_of(visit, chosen) if chosen.user else visit.person_scope("")
@@ -109,23 +110,23 @@ async def entity(visit: PageRequest, key: str) -> PageContent:
 
 @action(router, "/entities/merge", grant=Grant.MEMORY_WRITE, field="from")
 async def merge(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Two keys read as one entity."""
+    """Merge two keys, so that they are shown as one entity."""
     user, source, into = form.get("user", ""), form.get("from", "").strip(), form.get("into", "").strip()
     async with visit.tx() as tx:
         done = await merge_entities(tx, visit.person_scope(user), source, into)
         visit.audit_write(tx, "merge entities", visit.person_scope(user).user)
     to = form.get("back") or f"/entities/{quote(done.key, safe=':')}?user={quote(user)}"
     undo = f"/entities/split?user={quote(user)}&key={quote(done.key)}&from={quote(source)}" if done.changed else None
-    return ActionRedirect(to=to, notice=f"{source} reads as {done.key} now.", undo=undo)
+    return ActionRedirect(to=to, notice=f"{source} is merged into {done.key}.", undo=undo)
 
 
 @action(router, "/entities/split", grant=Grant.MEMORY_WRITE, undoes="user=")
 async def split(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """A merge is undone exactly."""
+    """Undo a merge exactly."""
     user = form.get("user") or visit.asked("user")
     key, source = form.get("key") or visit.asked("key"), form.get("from") or visit.asked("from")
     async with visit.tx() as tx:
         link = await split_entities(tx, visit.person_scope(user), key, source)
         visit.audit_write(tx, "split entities", visit.person_scope(user).user)
     to = f"/entities/{quote(link.target, safe=':')}?user={quote(user)}"
-    return ActionRedirect(to=to, notice=f"{link.alias} stands for itself again.")
+    return ActionRedirect(to=to, notice=f"{link.alias} is a separate entity again.")

@@ -1,6 +1,6 @@
-"""The entity graph as a drawing: springs pull together what belongs together, everything else keeps its distance.
+"""Force-directed layout of the entity graph: related entities attract each other, all entities repel each other.
 
-The same entities always give the same picture: they start on a circle in their order, and nothing is left to chance.
+The same entities always give the same picture: they start on a spiral in their order, and nothing is random.
 """
 
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ import numpy as np
 
 WIDTH, HEIGHT, LOW_HEIGHT = 960.0, 600.0, 420.0
 FEW_NODES = 16
-"""Up to so many entities the drawing is low."""
+"""Up to this many entities the drawing has LOW_HEIGHT."""
 MAX_NODES = 60
 MAX_EDGES = 150
 _LAYOUT_STEPS = 160
 _MARGIN = 64.0
 _SPOKE_PULL = 0.3
-"""How hard the hub pulls, where a tie pulls with 1 and more."""
+"""Attraction between the hub and each entity; two related entities attract each other by 1 to 2."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnNode:
-    """An entity on the drawing."""
+    """An entity in the drawing."""
 
     key: str
     label: str
@@ -34,7 +34,7 @@ class DrawnNode:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnEdge:
-    """Two entities that belong together."""
+    """A line between two entities that are mentioned together."""
 
     x1: float
     y1: float
@@ -46,23 +46,23 @@ class DrawnEdge:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphDrawing:
-    """What the page draws."""
+    """Everything the page draws."""
 
     height: float
     hub: DrawnNode | None
-    """Whose entities these are, in their midst."""
+    """The person whose entities these are, near the center."""
     nodes: tuple[DrawnNode, ...]
     edges: tuple[DrawnEdge, ...]
     spokes: tuple[DrawnEdge, ...]
-    """From the hub to each of them."""
+    """Lines from the hub to each entity."""
     left_out: int
-    """Entities that are mentioned less and do not stand on it."""
+    """How many of the less mentioned entities are not drawn."""
 
 
 def draw_graph(
     entities: Sequence[tuple[str, str, str, int]], ties: Sequence[tuple[str, str, int]], hub: str = ""
 ) -> GraphDrawing:
-    """The most mentioned entities (key, label, type, mentions) and what ties them, laid out around whoever speaks."""
+    """Lay out the most mentioned entities (key, label, type, mentions) and their ties around the hub."""
     shown = sorted(entities, key=lambda one: (-one[3], one[0]))[:MAX_NODES]
     index = {one[0]: place for place, one in enumerate(shown)}
     kept = [(index[a], index[b], weight) for a, b, weight in ties if a in index and b in index][:MAX_EDGES]
@@ -73,13 +73,13 @@ def draw_graph(
         _draw_node(at[place], key, label, kind, mentions, 5 + 9 * (mentions / most) ** 0.5)
         for place, (key, label, kind, mentions) in enumerate(shown)
     )
-    midst = _draw_node(at[-1], "", hub, "self", 0, 16) if hub and shown else None
+    center = _draw_node(at[-1], "", hub, "self", 0, 16) if hub and shown else None
     return GraphDrawing(
         height=height,
-        hub=midst,
+        hub=center,
         nodes=nodes,
         edges=tuple(_draw_edge(nodes[a], nodes[b], weight, min(1 + weight / 3, 4)) for a, b, weight in kept),
-        spokes=tuple(_draw_edge(midst, node, node.mentions, 1) for node in nodes) if midst else (),
+        spokes=tuple(_draw_edge(center, node, node.mentions, 1) for node in nodes) if center else (),
         left_out=len(entities) - len(shown),
     )
 
@@ -94,11 +94,11 @@ def _draw_edge(one: DrawnNode, two: DrawnNode, weight: int, width: float) -> Dra
 
 
 def _layout_positions(entities: int, ties: Sequence[tuple[int, int, int]], height: float, *, hub: bool) -> np.ndarray:
-    """Places within the drawing, the hub's last, by repulsion, springs and a slow cooling."""
+    """Return positions within the drawing, the hub's last: repulsion, springs, and ever smaller steps."""
     count = entities + hub
     if count == 0:
         return np.zeros((0, 2))
-    turn = np.arange(count) * 2.399963  # the golden angle: neighbours in the order do not start as neighbours
+    turn = np.arange(count) * 2.399963  # the golden angle: entities next to each other in order start far apart
     at = np.stack([np.cos(turn), np.sin(turn)], axis=1) * (0.2 + 0.8 * np.sqrt(np.arange(count)[:, None] / count))
     distance = 1.4 / max(count, 4) ** 0.5
     pulls = np.zeros((count, count))
@@ -119,7 +119,7 @@ def _layout_positions(entities: int, ties: Sequence[tuple[int, int, int]], heigh
 
 
 def _fit_positions(at: np.ndarray, height: float) -> np.ndarray:
-    """The places stretched over the drawing."""
+    """Scale the positions to fill the drawing; a single one goes to the center."""
     low, high = at.min(axis=0), at.max(axis=0)
     span = np.where(high - low > 1e-6, high - low, 1.0)
     room = np.array([WIDTH - 2 * _MARGIN, height - 2 * _MARGIN])

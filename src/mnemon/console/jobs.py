@@ -1,4 +1,4 @@
-"""Jobs: what is queued, running or parked, and running it again."""
+"""Page of jobs: what is queued, running or parked, and the action to retry one."""
 
 from fastapi import APIRouter
 
@@ -19,8 +19,9 @@ MAX_JOBS = 200
 
 @page(router, "/jobs", "jobs.html", grant=Grant.JOBS)
 async def jobs(visit: PageRequest) -> PageContent:
-    """The organization's work, with how much of each, and how far what goes on behind it is."""
+    """Show the organization's jobs, counts by status and kind, and the progress of reflection and embedding."""
     wanted, kind = visit.asked("status"), visit.asked("kind")
+    # An unknown status in the address shows everything instead of an error.
     status = WorkStatus(wanted) if wanted in set(WorkStatus) else None
     async with visit.tx() as tx:
         shown = await store.list_jobs(tx, visit.org_scope, most=MAX_JOBS, status=status, kind=kind or None)
@@ -40,7 +41,7 @@ async def jobs(visit: PageRequest) -> PageContent:
 
 
 async def _background_progress(visit: PageRequest, tx: Tx) -> list[dict[str, object]]:
-    """What is worked off over and over: turns that are reflected, texts that have their vector."""
+    """Return how many turns are reflected and how many texts have their vector, of how many."""
     done, every = await count_reflected(tx, visit.org_scope)
     model = visit.services.embedder.model
     counted = [await texts.count_vectors(tx, visit.org_scope, model) for texts in (MemoryTexts(), NoteTexts())]
@@ -53,9 +54,9 @@ async def _background_progress(visit: PageRequest, tx: Tx) -> list[dict[str, obj
 
 @action(router, "/jobs/{job_id}/retry", grant=Grant.JOBS_WRITE)
 async def retry(visit: PageRequest, form: dict[str, str], job_id: str) -> ActionRedirect:
-    """The job is due at once, with all its tries."""
+    """Make the job due now, with all its attempts; raise NotFound unless it is waiting."""
     async with visit.tx() as tx:
         if not await store.retry_job(tx, visit.org_scope, job_id):
             raise NotFound("job that waits")
         visit.audit_write(tx, "run job again", job_id)
-    return ActionRedirect(to="/jobs", notice="The job runs again now.")
+    return ActionRedirect(to="/jobs", notice="The job is queued to run now.")

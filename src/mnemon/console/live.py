@@ -1,7 +1,7 @@
-"""Live updates: a page names a topic, and hears when its pulse changed.
+"""Live updates by server-sent events: a page subscribes to a topic and reloads when its version changes.
 
-A pulse is a short text that differs whenever what the page shows may differ. Its hash is the event's id, so that a
-browser that reconnects with the last one it saw learns at once whether it missed anything.
+A topic's version is a short text that differs whenever what the page shows may differ. Its hash is the event's id, so
+that a browser that reconnects with the last id it saw learns at once whether it missed a change.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _topics: dict[str, tuple[VersionQuery, Grant]] = {}
 
 
 def live_topic(topic: str, *, grant: Grant) -> Callable[[VersionQuery], VersionQuery]:
-    """Registers what `topic` or `topic:argument` beats with, and the scope of the page that listens to it."""
+    """Register the decorated function as the version of `topic` or `topic:argument`, with the grant to subscribe."""
 
     def register_topic(function: VersionQuery) -> VersionQuery:
         _topics[topic] = (function, grant)
@@ -41,7 +41,7 @@ def live_topic(topic: str, *, grant: Grant) -> Callable[[VersionQuery], VersionQ
 
 
 def topic_names() -> frozenset[str]:
-    """Every topic there is."""
+    """Return the names of all topics."""
     return frozenset(_topics)
 
 
@@ -53,36 +53,39 @@ async def _jobs_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 @router.get("/live")
 async def live(request: Request, topic: str) -> Response:
-    """A stream of `changed` events for one topic, until the session ends or the key that opened it does."""
+    """Stream `changed` events for one topic until the session ends, its key does, or the server stops."""
     visit = await admit_request(request)
     name, _, argument = topic.partition(":")
     if name not in _topics:
         raise NotFound("topic")
-    beat, grant = _topics[name]
+    version_query, grant = _topics[name]
     visit.require_grant(grant)
     seen = request.headers.get("Last-Event-ID", "")
-    return StreamingResponse(_stream_changes(visit, beat, grant, argument, seen), media_type="text/event-stream")
+    return StreamingResponse(
+        _stream_changes(visit, version_query, grant, argument, seen), media_type="text/event-stream"
+    )
 
 
 async def _stream_changes(
-    visit: PageRequest, beat: VersionQuery, grant: Grant, argument: str, seen: str
+    visit: PageRequest, version_query: VersionQuery, grant: Grant, argument: str, seen: str
 ) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
     quiet = 0
     closing: asyncio.Event = visit.request.app.state.closing
     while not closing.is_set():
         try:
-            now = await _version_digest(visit, beat, grant, argument)
+            now = await _version_digest(visit, version_query, grant, argument)
         except (Unauthenticated, NotAllowed) as error:
             yield _last(error)
             return
         if now is not None and now != seen:
-            # The first beat of a fresh page only tells it where it stands.
+            # A page without a last id has just been loaded: tell it the version, but do not make it reload.
             kind = "changed" if seen else "standing"
             seen, quiet = now, 0
             yield f"event: {kind}\nid: {now}\ndata: \n\n"
         quiet += 1
         if quiet % KEEPALIVE_POLLS == 0:
+            # A comment, which browsers ignore: proxies close streams that stay silent.
             yield ": still here\n\n"
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_INTERVAL_S):
@@ -91,16 +94,20 @@ async def _stream_changes(
 
 
 def _last(error: MnemonError) -> str:
-    """The event that says why the stream ends."""
+    """Return the event that says why the stream ends."""
     return f"event: error\ndata: {json.dumps({'code': error.code, 'detail': error.detail})}\n\n"
 
 
-async def _version_digest(visit: PageRequest, beat: VersionQuery, grant: Grant, argument: str) -> str | None:
-    """Give the pulse's hash; None while the database is away. Raises where the session may not hear it any more."""
+async def _version_digest(visit: PageRequest, version_query: VersionQuery, grant: Grant, argument: str) -> str | None:
+    """Return the hash of the topic's version; None while the database is down.
+
+    Authenticates the session each time and raises when it has ended or lost the grant.
+    """
     try:
         async with visit.tx() as tx:
+            # Each time: a session that was closed, or whose key was revoked, must stop hearing.
             visit.principal = await signin.authenticate_session(tx, visit.org_scope, visit.secret)
             visit.require_grant(grant)
-            return sha256((await beat(tx, visit.org_scope, argument)).encode()).hexdigest()[:16]
+            return sha256((await version_query(tx, visit.org_scope, argument)).encode()).hexdigest()[:16]
     except Unavailable:
         return None

@@ -1,4 +1,4 @@
-"""Memories: one table of all that is held, and each memory down to the message it came from."""
+"""Pages and actions of memories: a filtered table, and each memory with its versions and its source messages."""
 
 from fastapi import APIRouter
 
@@ -25,19 +25,19 @@ router = APIRouter()
 PAGE_SIZE = 50
 MAX_CONTENT_CHARS = 20_000
 MAX_PAGE = 200
-"""Pages one may turn to: who looks for something older narrows the filters."""
+"""The last page that can be turned to; narrow the filters to find what is older."""
 
 
 @page(router, "/memories", "memories.html", grant=Grant.MEMORY_READ)
 async def memories(visit: PageRequest) -> PageContent:
-    """The table, its facets, and the page asked for."""
+    """Show a page of the table with its facets."""
     filters = _read_filters(visit)
     scope = visit.person_scope(visit.asked("user")) if visit.asked("user") else visit.org_scope
     number = visit.query_number("page", 1, most=MAX_PAGE)
     async with visit.tx() as tx:
         seen = await survey_memories(tx, scope, filters, most=PAGE_SIZE + 1, skip=(number - 1) * PAGE_SIZE)
     total, user = seen.facets.total, visit.asked("user")
-    chosen = {} if user in ("", *seen.facets.by["user"]) else {user: total}  # whoever is asked for is counted, too
+    chosen = {} if user in ("", *seen.facets.by["user"]) else {user: total}  # facets list only the most frequent people
     data = {
         "found": seen.found[:PAGE_SIZE],
         "more": len(seen.found) > PAGE_SIZE and number < MAX_PAGE,
@@ -54,7 +54,7 @@ async def memories(visit: PageRequest) -> PageContent:
 
 @page(router, "/memories/{memory_id}", "memory.html", grant=Grant.MEMORY_READ)
 async def memory(visit: PageRequest, memory_id: str) -> PageContent:
-    """One memory: what it says, since when, how it changed, and where it was said."""
+    """Show one memory: its text, validity, versions, the messages it came from, and contradicting claims."""
     async with visit.tx() as tx:
         scope = await scope_of_memory(tx, visit.org_scope, memory_id)
         found = await get_memory(tx, scope, memory_id)
@@ -63,6 +63,7 @@ async def memory(visit: PageRequest, memory_id: str) -> PageContent:
         user = await external_name(tx, scope)
         beside = await contradictions_of(tx, scope, found)
     told = ["", *(version.content for version in versions)]
+    # Long texts are compared in a thread: the event loop serves everyone.
     words = await run_off_loop(sum(map(len, told)), lambda: version_diffs(told))
     steps = [{"version": later, "words": changed} for later, changed in zip(versions, words, strict=True)]
     data = {
@@ -80,7 +81,7 @@ async def memory(visit: PageRequest, memory_id: str) -> PageContent:
 
 @action(router, "/memories/{memory_id}/edit", grant=Grant.MEMORY_WRITE, field="content")
 async def edit(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
-    """Its text or importance is changed; the text before stays as a version."""
+    """Change the memory's text or importance; the earlier text is kept as a version."""
     content, reason, importance = (form.get(name, "").strip() for name in ("content", "reason", "importance"))
     check_fields(
         content=""
@@ -89,6 +90,7 @@ async def edit(visit: PageRequest, form: dict[str, str], memory_id: str) -> Acti
         importance="" if importance in {"", "0", "1", "2", "3"} else "Importance is 0, 1, 2 or 3.",
         reason="" if len(reason) <= 500 else "Say why in at most 500 characters.",
     )
+    # Before the transaction, so that a slow embedder holds no connection and no lock.
     vectors = await embed_texts(visit.services.embedder, [content])
     weight = int(importance) if importance else None
     wanted = MemoryEdit(content=content, importance=weight, reason=reason or None, source=Trust.OPERATOR)
@@ -96,24 +98,22 @@ async def edit(visit: PageRequest, form: dict[str, str], memory_id: str) -> Acti
         scope = await scope_of_memory(tx, visit.org_scope, memory_id)
         held = await edit_memory(tx, scope, memory_id, wanted, vectors=vectors)
         visit.audit_write(tx, "edit memory", memory_id)
-    return ActionRedirect(to=f"/memories/{held.id}", notice="Changed. The text before is kept as a version.")
+    return ActionRedirect(to=f"/memories/{held.id}", notice="Saved. The earlier text is kept as a version.")
 
 
 @action(router, "/memories/{memory_id}/pin", grant=Grant.MEMORY_WRITE)
 async def pin(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
-    """Pinned or no longer."""
+    """Pin or unpin the memory."""
     pinned = form.get("pinned") == "yes"
     await _change_memory(
         visit, memory_id, MemoryEdit(pinned=pinned, source=Trust.OPERATOR), "pin memory" if pinned else "unpin memory"
     )
-    return ActionRedirect(
-        to=form.get("back") or f"/memories/{memory_id}", notice="Pinned." if pinned else "No longer pinned."
-    )
+    return ActionRedirect(to=form.get("back") or f"/memories/{memory_id}", notice="Pinned." if pinned else "Unpinned.")
 
 
 @action(router, "/memories/{memory_id}/archive", grant=Grant.MEMORY_WRITE)
 async def archive(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
-    """Hidden from recall, kept for the record."""
+    """Archive the memory: recall no longer finds it, and it can be restored."""
     wanted = MemoryEdit(status=ArchiveStatus.ARCHIVED, reason=form.get("reason") or "unwanted", source=Trust.OPERATOR)
     await _change_memory(visit, memory_id, wanted, "archive memory")
     return ActionRedirect(to=f"/memories/{memory_id}", notice="Archived.", undo=f"/memories/{memory_id}/restore")
@@ -121,7 +121,7 @@ async def archive(visit: PageRequest, form: dict[str, str], memory_id: str) -> A
 
 @action(router, "/memories/{memory_id}/restore", grant=Grant.MEMORY_WRITE, undoes="")
 async def restore(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
-    """Active again; with a version, its text is what is held."""
+    """Make the memory active again; with a version, restore that version's text."""
     word = form.get("version", "")
     version = int(word) if word.isascii() and word.isdigit() and len(word) < 10 else None
     async with visit.tx() as tx:
@@ -135,7 +135,7 @@ async def restore(visit: PageRequest, form: dict[str, str], memory_id: str) -> A
 
 @action(router, "/memories/{memory_id}/forget", grant=Grant.CUSTODY, field="confirm")
 async def forget(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
-    """Gone everywhere, once the word was typed."""
+    """Forget the memory everywhere, if the confirmation word was typed."""
     _check_confirmation(form)
     async with visit.tx() as tx:
         scope = await scope_of_memory(tx, visit.org_scope, memory_id)
@@ -147,12 +147,13 @@ async def forget(visit: PageRequest, form: dict[str, str], memory_id: str) -> Ac
 
 @action(router, "/memories/bulk", grant=Grant.MEMORY_WRITE, undoes="deed=restore&ids=")
 async def bulk(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """The same for every chosen memory, all or none."""
+    """Pin, unpin, archive, restore or forget all chosen memories, or none if one of them fails."""
     deed = form.get("deed") or visit.asked("deed")
     chosen = [name.removeprefix("id:") for name in form if name.startswith("id:")] or visit.asked("ids").split(",")
     if deed not in _BULK_EDITS or chosen == [""] or len(chosen) > PAGE_SIZE:
-        raise Invalid(f"Choose 1 to {PAGE_SIZE} memories, and what to do with them.", code="nothing_chosen")
+        raise Invalid(f"Choose 1 to {PAGE_SIZE} memories and an action.", code="nothing_chosen")
     if deed == "forget":
+        # The route needs memory:write only; forgetting needs more.
         visit.require_grant(Grant.CUSTODY)
         _check_confirmation(form)
     async with visit.tx() as tx:

@@ -1,4 +1,4 @@
-"""Overview: whether all is well, how much there is, and what happened in the last thirty days."""
+"""The overview page: health, counts, and charts of the last thirty days."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -22,7 +22,7 @@ from mnemon.sessions import overview as sessions
 router = APIRouter()
 CHART_DAYS = 30
 OVERDUE_AFTER = timedelta(minutes=2)
-"""Work that is due for longer than this is not being taken."""
+"""Work that has been due for longer than this means that no worker takes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class OverviewDay:
 
 @page(router, "/", "overview.html", grant=Grant.MEMORY_READ)
 async def overview(visit: PageRequest) -> PageContent:
-    """How the organization's memory is doing."""
+    """Show health, counts, charts, the latest sessions and the first steps of a new organization."""
     async with visit.tx() as tx:
         held = await memories.count_memories(tx, visit.org_scope)
         said = await sessions.count_conversations(tx, visit.org_scope)
@@ -73,14 +73,16 @@ async def _overview_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 
 async def _load_days(tx: Tx, scope: Scope) -> list[OverviewDay]:
-    """The last days, each there whether anything happened or not."""
+    """Return the last thirty days with their figures, zeros where nothing happened."""
     today = tx.now.astimezone(UTC).date()
     first = today - timedelta(days=CHART_DAYS - 1)
     since = datetime.combine(first, time(), UTC)
     said = {one.day: one for one in await sessions.list_daily_usage(tx, scope, since)}
+    # The counter adds what this process has counted and not written yet.
     recalls = await tx.attached.get_or_create(RecallCounter).recalls_by_day(tx, scope, first)
     tokens = {day: one.input_tokens + one.output_tokens for day, one in said.items()}
     for spent in await reflections.daily_usage(tx, scope, since):
+        # Reflections may run on a later day than their turn, on a day without turns.
         tokens[spent.day] = tokens.get(spent.day, 0) + spent.input_tokens + spent.output_tokens
     every = [first + timedelta(days=number) for number in range(CHART_DAYS)]
     return [
@@ -95,21 +97,21 @@ async def _load_days(tx: Tx, scope: Scope) -> list[OverviewDay]:
 
 
 def _health_status(work: dict[WorkStatus, tuple[int, datetime | None]], now: datetime) -> dict[str, str]:
-    """In a word and a sentence whether anything needs a hand."""
+    """Return the health as a colour, a word and a sentence."""
     waiting, oldest = work[WorkStatus.QUEUED]
     if waiting and oldest is not None and now - oldest > OVERDUE_AFTER:
-        return {"tone": "red", "word": "stalled", "says": "Work is due and nobody takes it. Is a worker running?"}
+        return {"tone": "red", "word": "stalled", "says": "Jobs are due and no worker takes them. Is a worker running?"}
     if work[WorkStatus.PARKED][0]:
-        return {"tone": "amber", "word": "needs a look", "says": "Some jobs ran out of tries and are parked."}
-    return {"tone": "green", "word": "well", "says": "The database answers and work is being taken."}
+        return {"tone": "amber", "word": "needs attention", "says": "Some jobs ran out of attempts and are parked."}
+    return {"tone": "green", "word": "healthy", "says": "The database answers and no job is overdue."}
 
 
 def _first_steps(*, keys: int, turns: int, memories: int, recalls: int) -> list[dict[str, object]]:
-    """What to do first, each with the command that does it; none once something is remembered."""
+    """Return the first steps with their commands; none once there are turns and memories."""
     steps: list[dict[str, object]] = [
-        {"done": keys > 0, "what": "Make a key for your application", "how": "mnemon keys create --name my-app"},
+        {"done": keys > 0, "what": "Create a key for your application", "how": "mnemon keys create --name my-app"},
         {"done": turns > 0, "what": "Have a conversation", "how": "mnemon chat --user ann"},
-        {"done": memories > 0, "what": "Tell it a fact", "how": "mnemon remember 'I live in Austin, Texas' --user ann"},
-        {"done": recalls > 0, "what": "Ask for it back", "how": "mnemon recall 'where do I live' --user ann"},
+        {"done": memories > 0, "what": "Store a memory", "how": "mnemon remember 'I live in Austin, Texas' --user ann"},
+        {"done": recalls > 0, "what": "Recall it", "how": "mnemon recall 'where do I live' --user ann"},
     ]
     return [] if turns and memories else steps

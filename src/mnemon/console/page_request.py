@@ -1,6 +1,6 @@
-"""Who visits a page, where they stand, and what they typed.
+"""The request of a signed-in user, and the person and persona that a page is about.
 
-Whose memory a page looks at: a person and a persona, named in its address or taken from who spoke last.
+A page's state is in the query of its address. A page without a person in it shows the one who spoke last.
 """
 
 import shlex
@@ -23,17 +23,17 @@ from mnemon.sessions import overview
 
 SESSION_COOKIE = "mnemon_console"
 DEFAULT_ORG = "local"
-"""What a command takes that names no organization."""
+"""The organization of a command without `--org`."""
 
 
 class PageRequest:
-    """One request of someone who is signed in."""
+    """One request of a signed-in user: services, scopes, query parameters, form state."""
 
     def __init__(self, request: Request, principal: Principal, secret: str, *, at: str | None = None) -> None:
         self.request = request
         self.principal = principal
         self.secret = secret
-        """What the session's cookie proves, for a stream that asks again whether it has ended."""
+        """The session's secret, for a stream that authenticates again and again."""
         self.services: Services = request.app.state.services
         self.csrf = signin.csrf_token(secret)
         where = urlsplit(at) if at is not None else None
@@ -41,63 +41,69 @@ class PageRequest:
         """The page's address without `.json`."""
         self._words = dict(parse_qsl(where.query)) if where else dict(request.query_params)
         self.refused: Refusal | None = None
-        """The form of this page that was sent and not taken."""
+        """The form of this page that was refused, if one was."""
 
     @property
     def org_scope(self) -> Scope:
+        """The scope of the organization that is signed in."""
         return Scope(org_id=self.principal.org_id)
 
     def person_scope(self, user_id: str, persona_id: str | None = None) -> Scope:
+        """Return the scope of a person of the organization."""
         return person_scope(self.principal.org_id, user_id, persona_id)
 
     def asked(self, name: str, default: str = "") -> str:
-        """A word of the page's state, which stands in its address."""
+        """Return a query parameter of the page, stripped; the default when it is missing."""
+        # PostgreSQL stores no NUL in a text.
         return self._words.get(name, default).replace("\0", "").strip()
 
     def address(self, **changes: str | int | None) -> str:
-        """This page's address with some of its state changed; None takes a word out."""
+        """Return this page's address with some query parameters changed; None removes one."""
         words = {**self._words, **changes}
         kept = {name: value for name, value in words.items() if value not in (None, "")}
         return f"{self.path}?{urlencode(kept)}" if kept else self.path
 
     def command(self, command: str, *words: str) -> str:
-        """A command to copy, these words quoted at its end, that means the organization one looks at."""
+        """Return a shell command to copy, with these arguments quoted, and `--org` unless it is the default."""
         named = () if self.principal.org_id == DEFAULT_ORG else ("--org", self.principal.org_id)
         return " ".join([command, *map(shlex.quote, (*words, *named))])
 
     def sheet(self, to: str) -> FormState:
-        """The form of this page that is sent there, filled in as it was if it was refused."""
+        """Return the state of the page's form that is sent to this path, with what was typed if it was refused."""
         return FormState(to, self.refused)
 
     @asynccontextmanager
     async def tx(self) -> AsyncIterator[Tx]:
+        """Open a transaction of the organization."""
         async with self.services.db.tx(self.principal.org_id) as tx:
             yield tx
 
     def audit_write(self, tx: Tx, action: str, target: str | None = None) -> None:
-        """The write stands in the audit log, with the transaction that did it."""
+        """Record the write in the audit log, in the same transaction."""
         record_write(tx, self.org_scope, actor=self.principal.key_id, action=action, targets=[target])
 
     def query_number(self, name: str, default: int, *, most: int) -> int:
-        """A number of the page's state, from 1 to the most."""
+        """Return a query parameter as a number clamped to 1 and `most`; the default when it is none."""
         word = self.asked(name)
+        # Nine digits fit PostgreSQL's integer; `isdigit` alone would let other scripts' digits in.
         return max(1, min(int(word), most)) if word.isascii() and word.isdigit() and len(word) < 10 else default
 
     def require_grant(self, grant: Grant) -> None:
+        """Raise NotAllowed unless the session has the grant."""
         if not self.principal.may(grant):
-            said = f"Your sign-in lacks the scope `{grant}`. Sign in with a key that has it."
-            raise NotAllowed(said, code="missing_scope")
+            detail = f"Your sign-in lacks the scope `{grant}`. Sign in with a key that has it."
+            raise NotAllowed(detail, code="missing_scope")
 
 
 async def admit_request(request: Request) -> PageRequest:
-    """Whoever the cookie belongs to; the request counts for the key that opened the session."""
+    """Authenticate the session cookie and count the request against the rate limit of the session's key."""
     visit = await authenticate_session(request)
     request.app.state.rate_limit.count_request(visit.principal.org_id, visit.principal.key_id)
     return visit
 
 
 async def authenticate_session(request: Request) -> PageRequest:
-    """Whoever the cookie belongs to, without counting the request."""
+    """Authenticate the session cookie, without counting the request."""
     org_id, secret = signin.parse_token(request.cookies.get(SESSION_COOKIE, ""))
     services: Services = request.app.state.services
     async with services.db.tx(org_id) as tx:
@@ -111,10 +117,10 @@ MAX_PEOPLE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class PersonFilter:
-    """The person a page is about, and who else could be chosen."""
+    """The person and persona that a page is about, with the ones that can be chosen."""
 
     user: str
-    """As the application calls them; empty while nobody is known."""
+    """The person's id in the application; empty while the organization has no person."""
     persona: str
     """Empty for none."""
     people: tuple[str, ...]
@@ -122,7 +128,7 @@ class PersonFilter:
 
 
 async def load_person_filter(visit: PageRequest, tx: Tx) -> PersonFilter:
-    """The person and persona of the page's address; without one, who spoke last."""
+    """Return the person and persona of the query; without one, the person who spoke last."""
     people = await overview.list_people(tx, visit.org_scope, most=MAX_PEOPLE)
     user = visit.asked("user") or await overview.latest_person(tx, visit.org_scope) or (people[0] if people else "")
     personas = await overview.list_persona_names(tx, visit.person_scope(user)) if user else []
@@ -130,5 +136,5 @@ async def load_person_filter(visit: PageRequest, tx: Tx) -> PersonFilter:
 
 
 def scope_of(visit: PageRequest, chosen: PersonFilter) -> Scope:
-    """The scope of the chosen person with the chosen persona."""
+    """Return the scope of the chosen person and persona."""
     return visit.person_scope(chosen.user, chosen.persona or None)

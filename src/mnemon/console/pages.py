@@ -1,4 +1,9 @@
-"""What every page shares: how it and its `.json` twin are made, how a write is guarded, how a form is refused."""
+"""Decorators that serve pages, actions and downloads, with what they share.
+
+`page` serves HTML and its `.json` twin, `action` a write by POST, `download` a file. All of them authenticate the
+session, check the grant, turn errors into pages and add the security headers; `action` also checks the CSRF token and
+shows a refused form again.
+"""
 
 import hmac
 import re
@@ -34,21 +39,21 @@ _STATUS_CODES: tuple[tuple[type[MnemonError], int], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class PageContent:
-    """A page's content: the same values for the template and for the `.json` twin."""
+    """A page's title and values, the same for the template and for the `.json` twin."""
 
     title: str
     data: Mapping[str, Any] = field(default_factory=dict)
-    """Plain values, dataclasses or models: whatever JSON can carry."""
+    """Plain values, dataclasses or models: whatever pydantic can write as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActionRedirect:
-    """Where an action leads, and what it says there."""
+    """Where an action redirects to, and the notice shown there."""
 
     to: str
     notice: str
     undo: str | None = None
-    """The action that takes it back, offered beside the notice."""
+    """The address of the action that undoes it, offered beside the notice."""
 
 
 PageHandler = Callable[..., Awaitable[PageContent]]
@@ -62,7 +67,7 @@ DownloadHandler = Callable[[PageRequest], Awaitable[Response]]
 
 @dataclass(frozen=True, kw_only=True)
 class PageRoute:
-    """A page and where it is served."""
+    """A page with its path pattern, handler, template and grant."""
 
     pattern: re.Pattern[str]
     handler: PageHandler
@@ -71,12 +76,16 @@ class PageRoute:
 
 
 _PAGE_ROUTES: list[PageRoute] = []
+"""All pages, to find the one that a refused form came from."""
 _UNDO_FORMS: list[UndoForm] = []
-"""The forms that a notice may offer to undo what it tells of."""
+"""The actions that a notice may offer as undo."""
 
 
 def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callable[[PageHandler], PageHandler]:
-    """Serves the page at its path and its values at `path.json`; path parameters reach the function by name."""
+    """Serve the decorated function's page at the path and its values at `path.json`.
+
+    Path parameters are passed to the function by name.
+    """
 
     def register_page(handler: PageHandler) -> PageHandler:
         place = PageRoute(pattern=compile_path(path)[0], handler=handler, template=template, grant=grant)
@@ -86,7 +95,7 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
             return await _handle_errors(request, lambda: _serve_page(request, place))
 
         twin = "/index.json" if path == "/" else f"{path}.json"
-        for address in (twin, path):  # the twin first: `{id}` would swallow `.json`
+        for address in (twin, path):  # the twin first: `{id}` also matches `id.json`
             router.add_api_route(address, shown, methods=["GET"], include_in_schema=False)
         return handler
 
@@ -96,11 +105,11 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
 def action(
     router: APIRouter, path: str, *, grant: Grant, template: str = "", field: str = "", undoes: str | None = None
 ) -> Callable[[ActionHandler], ActionHandler]:
-    """Serves a write by POST: signed in, with the session's CSRF token, ending in a redirect with a notice.
+    """Serve the decorated function as a write by POST, for signed-in requests with the session's CSRF token.
 
-    What may be seen only once is shown at once instead, with the template. A form that is refused comes back on its
-    page as it was filled in; an error that names no field is said beside `field`. A notice may offer to undo by this
-    action if `undoes` says what the query then begins with.
+    The function returns a redirect with a notice, or content that is rendered at once with `template`, for what may be
+    shown only once. A refused form is shown again on its page as it was filled in; an error that names no field is
+    shown beside `field`. An action with `undoes` may be offered as undo by a notice, with a query that begins so.
     """
 
     def register_action(handler: ActionHandler) -> ActionHandler:
@@ -117,7 +126,7 @@ def action(
 
 
 def download(router: APIRouter, path: str, *, grant: Grant) -> Callable[[DownloadHandler], DownloadHandler]:
-    """Serves a file by GET to whoever is signed in and has the grant."""
+    """Serve the decorated function's response by GET to signed-in requests with the grant."""
 
     def register_download(handler: DownloadHandler) -> DownloadHandler:
         async def sent(request: Request) -> Response:
@@ -139,6 +148,7 @@ async def _serve_page(request: Request, place: PageRoute) -> Response:
         return Response(
             _JSON_ADAPTER.dump_json({"title": shown.title, **shown.data}), status, media_type="application/json"
         )
+    # A notice is shown once, by the first page after its action.
     cookie = request.cookies.get(NOTICE_COOKIE)
     response = _render_page(place.template, visit, shown, status, notice=read_notice(cookie, _UNDO_FORMS))
     if cookie:
@@ -159,6 +169,7 @@ async def _serve_download(request: Request, handler: DownloadHandler, grant: Gra
 async def _serve_action(request: Request, handler: ActionHandler, grant: Grant, template: str, field: str) -> Response:
     visit = await admit_request(request)
     form = await request.form()
+    # htmx sends the header, a form without script the field.
     sent = request.headers.get("X-CSRF-Token") or str(form.get("csrf", ""))
     if not hmac.compare_digest(sent.encode(), visit.csrf.encode()):
         raise NotAllowed("The form is not from this session. Go back, reload the page and try again.", code="csrf")
@@ -172,7 +183,7 @@ async def _serve_action(request: Request, handler: ActionHandler, grant: Grant, 
     if isinstance(went, PageContent):
         at = local_address(typed.get("at", "/"))
         response: Response = _render_page(template, visit, went, at=at)
-        response.headers["HX-Push-Url"] = at
+        response.headers["HX-Push-Url"] = at  # the address of the form's page: a reload must not post again
         return response
     response = RedirectResponse(local_address(went.to), HTTPStatus.SEE_OTHER)
     response.set_cookie(
@@ -182,10 +193,10 @@ async def _serve_action(request: Request, handler: ActionHandler, grant: Grant, 
 
 
 async def _show_refused_form(visit: PageRequest, typed: Mapping[str, str], error: MnemonError, field: str) -> Response:
-    """The page the form stands on, with the form as it was filled in and what is wrong with it.
+    """Render the page that the form is on, with the form as it was filled in and its errors.
 
-    The address stays the page's, so that loading it again sends nothing. What names no page of ours, or one that is
-    gone, gets the error alone.
+    The browser keeps the page's address, so that a reload sends nothing. Raises the error again when the form names no
+    page of the console, the page is gone or not allowed, or the error is the server's.
     """
     at = local_address(typed.get("at", ""))
     where = unquote(urlsplit(at).path)
@@ -193,6 +204,7 @@ async def _show_refused_form(visit: PageRequest, typed: Mapping[str, str], error
     status = _status_code(error)
     if place is None or match is None or not typed.get("at") or status >= 500 or not visit.principal.may(place.grant):
         raise error
+    # The page is rendered as if it had been requested, at its own address and with its own query.
     again = PageRequest(visit.request, visit.principal, visit.secret, at=at)
     again.refused = form_refusal(visit.path, typed, error, field)
     try:
@@ -205,17 +217,17 @@ async def _show_refused_form(visit: PageRequest, typed: Mapping[str, str], error
 
 
 def local_address(address: str) -> str:
-    """The address if it is one of ours; never another site's."""
+    """Return the address if it is a path on this server, else `/`, so that no redirect leads to another site."""
     return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
 
 
 def clean_form(form: FormData) -> dict[str, str]:
-    """The form's words, without what no database text can hold."""
+    """Return the form's text fields without NUL characters, which PostgreSQL cannot store."""
     return {name: value.replace("\0", "") for name, value in form.items() if isinstance(value, str)}
 
 
 async def _handle_errors(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
-    """An error of ours becomes a page that says it, or the way to sign in; who asks for JSON gets a problem."""
+    """Turn a MnemonError into an error page, or into a redirect to sign in; `.json` requests raise it as a problem."""
     try:
         response = await work()
     except MnemonError as error:
@@ -235,7 +247,7 @@ def _status_code(error: MnemonError) -> int:
 
 
 def _error_page(request: Request, error: MnemonError) -> Response:
-    """A page that says the error, within the console for who is signed in."""
+    """Render the error page, with the console's navigation when signed in."""
     note_error(error)
     status, visit = _status_code(error), getattr(request.state, "visit", None)
     html = render("trouble.html", {"title": "That did not work", "error": error, "status": status, "visit": visit})
@@ -254,4 +266,4 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Nothing from elsewhere, nothing inline, nothing framed, nothing kept."""
+"""Headers of every page: no foreign or inline scripts and styles, no framing, no sniffing, no caching."""

@@ -1,4 +1,4 @@
-"""Recall: a playground. What a query finds, what each score is made of, and why something is not there."""
+"""Page of recall: what a query finds under one or two rankings, the parts of each score, and what was left out."""
 
 from datetime import datetime
 from typing import Any
@@ -20,12 +20,12 @@ from mnemon.vectors.text_vectors import embed_query
 
 router = APIRouter()
 SHOWN_BELOW_LIMIT = 8
-"""How many of those that came after the cut are shown."""
+"""How many hits below the limit are shown too."""
 
 
 @page(router, "/recall", "recall.html", grant=Grant.MEMORY_READ)
 async def recall(visit: PageRequest) -> PageContent:
-    """The query's hits under one ranking, or under two side by side."""
+    """Show the query's hits under one ranking, or under two side by side."""
     text, limit = visit.asked("q"), visit.query_number("limit", 8, most=50)
     as_of = _parse_as_of(visit)
     vector = await embed_query(visit.services.embedder, text) if text else None
@@ -36,8 +36,10 @@ async def recall(visit: PageRequest) -> PageContent:
         if text and chosen.user and not visit.refused:
             scope = scope_of(visit, chosen)
             for ranking in _requested_rankings(visit):
+                # A few more than asked for, to show what is just below the limit.
                 query = _build_query(visit, text, vector, ranking, limit + SHOWN_BELOW_LIMIT, as_of)
                 columns.append(_ranking_column(ranking, await search(tx, scope, query), limit))
+            # What is left out before ranking is the same for both rankings.
             missing = await list_left_out(tx, scope, query)
     return PageContent(title="Recall", data=_recall_data(visit, chosen, limit, _link_columns(columns), missing, tx.now))
 
@@ -62,7 +64,7 @@ def _recall_data(
 
 
 def _requested_rankings(visit: PageRequest) -> list[Ranking]:
-    """The ranking asked for and the one to compare it with."""
+    """Return the ranking asked for, and the one to compare it with if there is one."""
     known = {one.value: one for one in Ranking}
     first = known.get(visit.asked("ranking"), Ranking.HYBRID)
     second = known.get(visit.asked("versus"))
@@ -85,7 +87,7 @@ def _build_query(
 
 
 def _parse_as_of(visit: PageRequest) -> datetime | None:
-    """The end of a day that is named, or the moment; anything else is refused beside the field."""
+    """Return the time asked for, for a day its end; mark the field as refused when it is neither."""
     word = visit.asked("as_of")
     if not word:
         return None
@@ -123,7 +125,7 @@ def _hit_line(place: int, hit: RecallHit, bar: ScoreBar) -> dict[str, Any]:
 
 
 def _link_columns(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of two columns, each hit knows its place in the other."""
+    """Add to each hit of two columns its place in the other one."""
     if len(columns) == 2:
         places = [{line["found"].id: line["place"] for line in (*c["hits"], *c["below"])} for c in columns]
         for own, other in ((0, 1), (1, 0)):

@@ -1,6 +1,7 @@
-"""Templates and the few filters they use: relative times with the exact one on hover, numbers with their units.
+"""Render templates, with the filters they use, and compress what browsers load.
 
-Compression for pages and their files; answers to programs go as they are.
+The filters show relative times with the exact one on hover, and numbers with units. Responses to programs are not
+compressed.
 """
 
 from datetime import datetime
@@ -23,12 +24,12 @@ _DURATION_UNITS = (
     (70 * _DAY, 7 * _DAY, "w"),
     (730 * _DAY, 30.44 * _DAY, "mo"),
 )
-"""Up to how many seconds a unit is used, how many it has, and its sign."""
+"""For each unit the seconds below which it is used, its length in seconds, and its symbol."""
 
 
 @cache
 def template_environment() -> Environment:
-    """Everything is escaped; a name a page forgot to give is an error, not an empty place."""
+    """Return the environment: everything is escaped, and a missing value is an error instead of empty text."""
     made = Environment(
         loader=PackageLoader("mnemon.console", "templates"),
         autoescape=select_autoescape(default=True),
@@ -49,12 +50,12 @@ def template_environment() -> Environment:
 
 
 def render(template: str, values: dict[str, Any]) -> str:
-    """The page as HTML."""
+    """Render the template with these values as HTML."""
     return template_environment().get_template(template).render({"visit": None, "notice": None, "at": None, **values})
 
 
 def relative_time(at: datetime | None, now: datetime) -> Markup:
-    """`2h ago` with the exact time on hover; `in 5m` for what lies ahead."""
+    """Return `2h ago`, or `in 5m` for the future, with the exact time on hover; `never` for None."""
     if at is None:
         return Markup('<span class="dim">never</span>')
     seconds = (now - at).total_seconds()
@@ -66,14 +67,14 @@ def relative_time(at: datetime | None, now: datetime) -> Markup:
 
 
 def exact_time(at: datetime | None) -> Markup:
-    """The exact time, to the minute."""
+    """Return the time to the minute, a dash for None."""
     if at is None:
         return Markup('<span class="dim">–</span>')
     return Markup('<time datetime="{0}" title="{0}">{1:%Y-%m-%d %H:%M}</time>').format(format_time(at), at)
 
 
 def format_duration(seconds: float) -> str:
-    """A duration in the largest unit that still tells days and weeks apart."""
+    """Return a short duration such as `90m` or `3d`, in the unit that suits its length."""
     for most, size, unit in _DURATION_UNITS:
         if seconds < most:
             return f"{int(seconds / size)}{unit}"
@@ -81,34 +82,36 @@ def format_duration(seconds: float) -> str:
 
 
 def format_number(value: float) -> str:
-    """With thin groups: 12 345."""
+    """Return the rounded number with thin spaces between groups: 12 345."""
     return f"{value:,.0f}".replace(",", "\u2009")
 
 
 def count_with_noun(value: int, one: str, more: str) -> str:
-    """With its noun: 1 memory, 2 memories."""
+    """Return the count with its noun: 1 memory, 2 memories."""
     return f"{format_number(value)} {one if value == 1 else more}"
 
 
 def spaced_name(word: str) -> str:
-    """A name of the code's as one would say it: `take_profit` is take profit."""
+    """Return an identifier as words: `take_profit` becomes take profit."""
     return word.replace("_", " ")
 
 
 def format_percent(value: float) -> str:
+    """Return a share from 0 to 1 as a whole percentage."""
     return f"{value * 100:.0f}\u2009%"
 
 
 UNCOMPRESSED_PATHS = ("/api", "/v1", "/mcp", "/metrics", "/live", "/openapi.json")
+"""Responses for programs, and event streams."""
 
 
 class PageCompression:
-    """Compresses what a browser loads."""
+    """ASGI middleware that compresses pages and static files, and nothing under UNCOMPRESSED_PATHS."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._plain = app
-        self._squeezed = GZipMiddleware(app, minimum_size=800, compresslevel=6)
+        self._compressed = GZipMiddleware(app, minimum_size=800, compresslevel=6)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         programs = scope["type"] != "http" or scope["path"].startswith(UNCOMPRESSED_PATHS)
-        await (self._plain if programs else self._squeezed)(scope, receive, send)
+        await (self._plain if programs else self._compressed)(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Results: the decisions of each card type in one table, each with how well it stands and how it came out."""
+"""Pages of results: the decisions of each card type in one table, with conviction and outcome."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -25,23 +25,24 @@ PAGE_SIZE = 50
 
 @dataclass(frozen=True, kw_only=True)
 class ResultRow:
-    """One decision of the table."""
+    """One decision in the table."""
 
     run: Run
     agent: str
     tone: str
     confidence: float | None
     convictions: tuple[Conviction, ...]
-    """Those that have a score, oldest first."""
+    """Re-examinations that have a score, oldest first."""
     re_examinable: bool
 
     @property
     def latest(self) -> Conviction | None:
+        """The last re-examination with a score; None when there is none."""
         return self.convictions[-1] if self.convictions else None
 
 
 def plural_name(card_type: str) -> str:
-    """The card type as its page is named: `trade-decisions`, `research-theses`."""
+    """Return the card type in the plural, as its page is named: `trade-decisions`, `research-theses`."""
     if card_type.endswith("sis"):
         return card_type[:-2] + "es"
     if card_type.endswith("y") and card_type[-2:-1] not in "aeiou":
@@ -51,7 +52,7 @@ def plural_name(card_type: str) -> str:
 
 @page(router, "/results/{kind}", "results.html", grant=Grant.AGENTS_READ)
 async def results(visit: PageRequest, kind: str) -> PageContent:
-    """The decisions of one card type, newest first."""
+    """Show the decisions of one card type, newest first."""
     cards = load_cards(visit.services.settings.cards_dir)
     kinds = {plural_name(name): name for name in cards if name != RE_EXAMINATION}
     if kind not in kinds:
@@ -66,6 +67,7 @@ async def results(visit: PageRequest, kind: str) -> PageContent:
         resolution=ResolutionStatus(status) if status in set(ResolutionStatus) else None,
     )
     async with visit.tx() as tx:
+        # Pages go by sequence number, not by offset: a new run does not shift them.
         found = await store.list_runs(tx, visit.org_scope, wanted, before=before, most=PAGE_SIZE + 1)
         rows = await _load_rows(tx, visit.org_scope, [run for _, run in found[:PAGE_SIZE]], card)
         agents = await agent_store.list_agents(tx, visit.org_scope, most=200)

@@ -1,4 +1,4 @@
-"""A run: its events as they come, the card it filled, what it carried and cost, and what became of its decision."""
+"""Page and actions of a run: its events, card, cost and sessions; re-examine, resolve, cancel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ MAX_RE_EXAMINATIONS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Conviction:
-    """A re-examination in its parent's history."""
+    """A re-examination as a line of its parent's conviction history."""
 
     run_id: str
     at: datetime
@@ -45,7 +45,7 @@ class Conviction:
 
 @dataclass(frozen=True, kw_only=True)
 class RunEventLine:
-    """An event as it is read; pieces of one reply stand together."""
+    """An event as the page shows it; the pieces of one reply are one line."""
 
     at: datetime
     type: str
@@ -55,7 +55,7 @@ class RunEventLine:
 
 @page(router, "/runs/{run_id}", "run.html", grant=Grant.AGENTS_READ)
 async def run(visit: PageRequest, run_id: str) -> PageContent:
-    """The run with its agent, its events and the history of its decision."""
+    """Show the run with its agent, its events and the conviction history of its decision."""
     async with visit.tx() as tx:
         found = await get_run(tx, visit.org_scope, run_id)
         agent = await get_agent(tx, visit.org_scope, found.agent_id)
@@ -85,18 +85,19 @@ async def run(visit: PageRequest, run_id: str) -> PageContent:
 
 @action(router, "/runs/{run_id}/re-examine", grant=Grant.AGENTS_WRITE)
 async def re_examine(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
-    """A run of the same agent waits that looks at the decision again."""
+    """Queue a run of the same agent that re-examines the decision."""
     async with visit.tx() as tx:
         made = await request_re_examination(tx, visit.org_scope, run_id, _load_cards(visit))
         visit.audit_write(tx, "re-examine run", run_id)
     return ActionRedirect(
-        to=return_path(form, f"/runs/{made.id}"), notice="Queued. Its conviction joins the history when it is done."
+        to=return_path(form, f"/runs/{made.id}"),
+        notice="Re-examination queued. Its conviction will appear in the history.",
     )
 
 
 @action(router, "/runs/{run_id}/resolve", grant=Grant.AGENTS_WRITE, field="outcome")
 async def resolve(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
-    """The decision has ended with the outcome of the form."""
+    """Resolve the decision with the form's outcome."""
     outcome, note = form.get("outcome", "").strip(), form.get("note", "").strip()
     check_fields(
         outcome="" if 1 <= len(outcome) <= 60 else "Name the outcome, in at most 60 characters.",
@@ -112,11 +113,11 @@ async def resolve(visit: PageRequest, form: dict[str, str], run_id: str) -> Acti
 
 @action(router, "/runs/{run_id}/cancel", grant=Grant.AGENTS_WRITE)
 async def cancel(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
-    """The run is cancelled."""
+    """Cancel the run."""
     async with visit.tx() as tx:
         await cancel_run(tx, visit.org_scope, run_id)
         visit.audit_write(tx, "cancel run", run_id)
-    return ActionRedirect(to=f"/runs/{run_id}", notice="Cancelled. Nothing of it is kept in the agent's memory.")
+    return ActionRedirect(to=f"/runs/{run_id}", notice="Cancelled. The agent's memory keeps nothing of this run.")
 
 
 @live_topic("run", grant=Grant.AGENTS_READ)
@@ -125,13 +126,14 @@ async def _run_version(tx: Tx, scope: Scope, argument: str) -> str:
     if found is None:
         return "gone"
     again = await store.list_re_examinations(tx, scope, [argument], most=MAX_RE_EXAMINATIONS)
+    # A finished run gets no more events: its status says enough.
     events = [] if found.status in FINAL_STATUSES else await store.list_events(tx, scope, argument, most=MAX_EVENTS)
     last = events[-1].seq if events else 0
     return "|".join([found.status, str(found.outcome), str(last), *(f"{one.id}{one.status}" for one in again)])
 
 
 def conviction_of(again: Run) -> Conviction:
-    """The re-examination as a line of its parent's history."""
+    """Return the re-examination as a line of its parent's history."""
     result = again.result or {}
     score = result.get("conviction_score")
     return Conviction(
@@ -145,13 +147,13 @@ def conviction_of(again: Run) -> Conviction:
 
 
 def history_chart(history: Sequence[Conviction]) -> LineChart | None:
-    """The convictions as a line; None for fewer than two."""
+    """Return the convictions as a line chart; None for fewer than two scores."""
     scores = [(f"{one.score}: {one.notes}", one.score / 100) for one in history if one.score is not None]
     return conviction_chart(scores) if len(scores) > 1 else None
 
 
 def join_deltas(events: Sequence[RecordedEvent]) -> list[RunEventLine]:
-    """The events, with the pieces of one reply joined to what they say."""
+    """Return the events with consecutive pieces of a reply joined into one line."""
     lines: list[RunEventLine] = []
     for event in events:
         piece = str(event.data.get("text", "")) if event.type == RunEventType.DELTA else ""
@@ -164,13 +166,14 @@ def join_deltas(events: Sequence[RecordedEvent]) -> list[RunEventLine]:
 
 
 def return_path(form: dict[str, str], otherwise: str) -> str:
-    """The results page the form came from, or elsewhere."""
+    """Return the results page that the form names, else the other path."""
+    # Only a results page: the field comes from the browser, and a redirect must not leave the console.
     asked = form.get("back", "")
     return asked if asked.startswith("/results/") else otherwise
 
 
 def known_outcome(outcome: str, known: Sequence[str]) -> str:
-    """The known outcome that was said in other words, take profit for `take_profit`; otherwise what was said."""
+    """Return the known outcome typed with spaces or capitals (Take profit for `take_profit`), else the text."""
     return next((one for one in known if spaced_name(one) == spaced_name(outcome.lower())), outcome)
 
 

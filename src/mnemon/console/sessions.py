@@ -1,4 +1,4 @@
-"""Sessions: what was said, what stays of it, and what each turn's reflection stored and refused."""
+"""Pages of sessions: the list, and one transcript with its summaries and what each reflection stored and rejected."""
 
 from typing import Any
 
@@ -27,13 +27,14 @@ MAX_ROLLING_SUMMARIES = 20
 
 @page(router, "/sessions", "sessions.html", grant=Grant.MEMORY_READ)
 async def sessions(visit: PageRequest) -> PageContent:
-    """Everyone's sessions, latest activity first."""
+    """Show all sessions of the organization, latest activity first, filtered by person, persona and words."""
     scope = visit.person_scope(visit.asked("user")) if visit.asked("user") else visit.org_scope
     number = visit.query_number("page", 1, most=10_000)
     async with visit.tx() as tx:
         found = await overview.list_sessions(
             tx,
             scope,
+            # One more than is shown says whether there is a next page.
             most=PAGE_SIZE + 1,
             skip=(number - 1) * PAGE_SIZE,
             persona_id=visit.asked("persona") or None,
@@ -54,13 +55,13 @@ async def sessions(visit: PageRequest) -> PageContent:
 
 @page(router, "/sessions/{session_id}", "session.html", grant=Grant.MEMORY_READ)
 async def session(visit: PageRequest, session_id: str) -> PageContent:
-    """The transcript with what came of each turn."""
+    """Show one session: its turns, and for each the reflection and the memories made from it."""
     async with visit.tx() as tx:
         found, scope = await find_session(tx, visit, session_id)
         last = await overview.last_turn_seq(tx, scope, session_id)
         after = await _turns_before_page(visit, tx, scope, last)
-        said = await turns.list_session_turns(tx, scope, session_id, most=MAX_TURNS, after=after)
-        ids = [one.turn.id for one in said]
+        shown = await turns.list_session_turns(tx, scope, session_id, most=MAX_TURNS, after=after)
+        ids = [one.turn.id for one in shown]
         reflected = await reflections.find_for_turns(tx, scope, ids)
         remembered = await remembered_by(tx, scope, ids)
         rolling = await state.list_rolling_summaries(tx, scope, most=MAX_ROLLING_SUMMARIES)
@@ -70,9 +71,9 @@ async def session(visit: PageRequest, session_id: str) -> PageContent:
         "runs": not has_ended(found, tx.now, boundary_from_settings(visit.services.settings)),
         "turns": [
             {"stored": one, "reflection": reflected.get(one.turn.id), "remembered": remembered.get(one.turn.id, [])}
-            for one in said
+            for one in shown
         ],
-        "spent": _token_usage(said, reflected),
+        "spent": _token_usage(shown, reflected),
         "first": after + 1,
         "last": last,
         "size": MAX_TURNS,
@@ -86,11 +87,11 @@ async def session(visit: PageRequest, session_id: str) -> PageContent:
 
 @action(router, "/sessions/{session_id}/close", grant=Grant.CHAT)
 async def close(visit: PageRequest, form: dict[str, str], session_id: str) -> ActionRedirect:
-    """The session has ended, and its summary is on the way."""
+    """End the session and queue its summary."""
     async with visit.tx() as tx:
         await close_session(tx, visit.org_scope, session_id, boundary_from_settings(visit.services.settings))
         visit.audit_write(tx, "close session", session_id)
-    return ActionRedirect(to=f"/sessions/{session_id}", notice="Closed. Its summary is on the way.")
+    return ActionRedirect(to=f"/sessions/{session_id}", notice="Session closed. Its summary will appear soon.")
 
 
 @live_topic("sessions", grant=Grant.MEMORY_READ)
@@ -104,14 +105,15 @@ async def _session_version(tx: Tx, scope: Scope, argument: str) -> str:
     if found is None:
         return "gone"
     last = await overview.last_turn_seq(tx, found[1], argument)
-    said = await turns.list_session_turns(tx, found[1], argument, most=3, after=last - 3)
-    reflected = await reflections.find_for_turns(tx, found[1], [one.turn.id for one in said])
-    steps = [f"{one.turn.id}{one.status}{len(one.turn.messages)}" for one in said]
+    # Only the latest turns still change, and this runs every second for each open page.
+    shown = await turns.list_session_turns(tx, found[1], argument, most=3, after=last - 3)
+    reflected = await reflections.find_for_turns(tx, found[1], [one.turn.id for one in shown])
+    steps = [f"{one.turn.id}{one.status}{len(one.turn.messages)}" for one in shown]
     return "|".join([str(found[0]), *steps, *(f"{r.status}{r.attempts}" for r in reflected.values())])
 
 
 async def find_session(tx: Tx, visit: PageRequest, session_id: str) -> tuple[Session, Scope]:
-    """The organization's session and whose it is."""
+    """Return the session and the scope of its person; raise NotFound when the organization has none such."""
     found = await store.find_session(tx, visit.org_scope, session_id)
     if found is None:
         raise NotFound("session")
@@ -119,7 +121,10 @@ async def find_session(tx: Tx, visit: PageRequest, session_id: str) -> tuple[Ses
 
 
 async def _turns_before_page(visit: PageRequest, tx: Tx, scope: Scope, last: int) -> int:
-    """After which place the shown turns begin: around the turn asked for, at the place asked for, or the latest."""
+    """Return the number of turns before the first one shown.
+
+    The query chooses: `turn` centers on that turn, `from` starts at that number, otherwise the latest are shown.
+    """
     named = await turns.find_turn(tx, scope, visit.asked("turn")) if visit.asked("turn") else None
     if named is not None:
         return max(0, named.turn.seq - MAX_TURNS // 2)
@@ -134,9 +139,9 @@ def _session_title(session: Session) -> str:
     return f"{session.user_name} with {session.persona_id}" if session.persona_id else session.user_name
 
 
-def _token_usage(said: list[StoredTurn], reflected: dict[str, Any]) -> dict[str, int]:
-    """Tokens of the shown turns: what replies and what reflections took."""
-    replies = [one.usage for one in said if one.usage]
+def _token_usage(shown: list[StoredTurn], reflected: dict[str, Any]) -> dict[str, int]:
+    """Return the tokens that replies and reflections of the shown turns used."""
+    replies = [one.usage for one in shown if one.usage]
     after = [one.usage for one in reflected.values() if one.usage]
     return {
         "replies": sum(one.input_tokens + one.output_tokens for one in replies),

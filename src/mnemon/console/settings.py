@@ -1,4 +1,4 @@
-"""Settings: models in force, keys, personas, privacy and the audit log."""
+"""Pages of settings: models, keys, personas, privacy (export and forget) and the audit log."""
 
 from datetime import timedelta
 from typing import Any
@@ -28,15 +28,15 @@ MAX_PROMPT_CHARS = 8000
 
 @page(router, "/settings", "settings.html", grant=Grant.MEMORY_READ)
 async def settings(visit: PageRequest) -> PageContent:
-    """The models in force and whoever is signed in."""
-    house = visit.services
+    """Show the models, the main settings, and who is signed in."""
+    services = visit.services
     data = {
         "models": [
-            {"for": "Replies in chat", "name": house.llm.name, "offline": house.llm.offline},
-            {"for": "Reflection and summaries", "name": house.reflector.name, "offline": house.reflector.offline},
-            {"for": "Embeddings", "name": house.embedder.model, "offline": house.settings.embedder == "local"},
+            {"for": "Replies in chat", "name": services.llm.name, "offline": services.llm.offline},
+            {"for": "Reflection and summaries", "name": services.reflector.name, "offline": services.reflector.offline},
+            {"for": "Embeddings", "name": services.embedder.model, "offline": services.settings.embedder == "local"},
         ],
-        "offline": house.llm.offline,
+        "offline": services.llm.offline,
         "in_force": _settings_summary(visit),
         "actor": visit.principal.key_id,
         "grants": sorted(visit.principal.grants),
@@ -45,22 +45,22 @@ async def settings(visit: PageRequest) -> PageContent:
 
 
 def _settings_summary(visit: PageRequest) -> dict[str, str]:
-    """What the operator chose and people ask about; no secret is among it."""
+    """Return the settings that people ask about most, as labels and values; none of them is a secret."""
     chosen = visit.services.settings
     return {
         "A session ends after": f"{chosen.session_boundary.total_seconds() / 60:.0f} minutes of silence",
-        "It is taken up again within": f"{chosen.resume_window.total_seconds() / 3600:.0f} hours",
+        "A new session resumes it within": f"{chosen.resume_window.total_seconds() / 3600:.0f} hours",
         "Context budget": f"{chosen.context_budget_tokens} tokens",
         "Ranking in chat": chosen.chat_ranking,
         "The curator runs after": f"{chosen.curator_after} new memories of a person",
         "A hypothesis becomes a finding above": f"{chosen.promotion_threshold:.2f} confidence",
-        "A job is parked after": f"{chosen.max_attempts} tries",
+        "A job is parked after": f"{chosen.max_attempts} attempts",
     }
 
 
 @page(router, "/settings/keys", "settings_keys.html", grant=Grant.ADMIN)
 async def keys(visit: PageRequest) -> PageContent:
-    """Every key, without its secret."""
+    """Show all keys, without their secrets."""
     async with visit.tx() as tx:
         found = await access.list_keys(tx, visit.org_scope)
     live = [key for key in found if key.revoked_at is None]
@@ -72,16 +72,19 @@ async def keys(visit: PageRequest) -> PageContent:
 
 @action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html", field="name")
 async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
-    """A new key, whose text is shown this once."""
+    """Create a key and show its text, this once."""
     ticked = [word.removeprefix("grant:") for word in form if word.startswith("grant:")]
     everything = form.get("everything") == "yes"
     name, user, days = (form.get(word, "").strip() for word in ("name", "user", "days"))
     countable = days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= MAX_DAYS
     check_fields(
-        name="" if 1 <= len(name) <= 200 else "Name where the key is used, in at most 200 characters.",
+        name="" if 1 <= len(name) <= 200 else "Give the key a name of at most 200 characters.",
+        # Not the stripped value: blanks alone must be refused, not taken for an empty field.
         user=_user_fault(form.get("user", "")),
-        days="" if countable or not days else f"A whole number of days from 1 to {MAX_DAYS}, or nothing for never.",
-        everything="" if everything != bool(ticked) else "Tick what the key may do, or everything: one of the two.",
+        days=""
+        if countable or not days
+        else f"Enter a whole number of days from 1 to {MAX_DAYS}, or leave it empty for never.",
+        everything="" if everything != bool(ticked) else "Choose scopes, or tick “everything”, not both.",
     )
     grants = None if everything else parse_grants(ticked)
     async with visit.tx() as tx:
@@ -92,6 +95,7 @@ async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
             grants=grants,
             bound_user=user or None,
             expires_at=tx.now + timedelta(days=int(days)) if days else None,
+            # A key made here has no more scopes and no later end than the session.
             maker=visit.principal,
         )
         visit.audit_write(tx, "create key", key.id)
@@ -99,7 +103,10 @@ async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
 
 
 def _user_fault(typed: str) -> str:
-    """What is wrong with the name to bind a key to; an empty field binds it to nobody, blanks are a slip."""
+    """Return what is wrong with the person to bind a key to, empty if nothing is.
+
+    An empty field binds the key to nobody, but blanks are refused: the key would not be bound as intended.
+    """
     try:
         if typed:
             access_keys.check_bound_user(typed.strip())
@@ -110,16 +117,16 @@ def _user_fault(typed: str) -> str:
 
 @action(router, "/settings/keys/{key_id}/revoke", grant=Grant.ADMIN)
 async def revoke_key(visit: PageRequest, form: dict[str, str], key_id: str) -> ActionRedirect:
-    """The key opens nothing any more."""
+    """Revoke the key."""
     async with visit.tx() as tx:
         await access_keys.revoke_key(tx, visit.org_scope, key_id)
         visit.audit_write(tx, "revoke key", key_id)
-    return ActionRedirect(to="/settings/keys", notice="Revoked. Whoever uses the key is refused from now on.")
+    return ActionRedirect(to="/settings/keys", notice="Key revoked. Requests with it are refused from now on.")
 
 
 @page(router, "/settings/personas", "settings_personas.html", grant=Grant.MEMORY_READ)
 async def personas(visit: PageRequest) -> PageContent:
-    """The personas that were described; one of them, or a new one, to edit."""
+    """Show the personas that were described, and a form for a new one or the one to edit."""
     async with visit.tx() as tx:
         found = await overview.list_personas(tx, visit.org_scope)
         edited = await find_persona(tx, visit.org_scope, visit.asked("edit")) if visit.asked("edit") else None
@@ -128,7 +135,7 @@ async def personas(visit: PageRequest) -> PageContent:
 
 @action(router, "/settings/personas", grant=Grant.PERSONAS_WRITE)
 async def save_persona(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """The persona is as the form says."""
+    """Save the persona with the form's values."""
     persona_id, name, prompt = form.get("id", "").strip(), form.get("name", "").strip(), form.get("prompt", "")
     check_fields(
         id=_persona_fault(persona_id),
@@ -139,7 +146,7 @@ async def save_persona(visit: PageRequest, form: dict[str, str]) -> ActionRedire
     async with visit.tx() as tx:
         await put_persona(tx, visit.org_scope, persona_id, name=name, prompt=prompt, engagement=use)
         visit.audit_write(tx, "describe persona", persona_id)
-    return ActionRedirect(to="/settings/personas", notice=f"{name} is described.")
+    return ActionRedirect(to="/settings/personas", notice=f"{name} is saved.")
 
 
 def _persona_fault(typed: str) -> str:
@@ -154,7 +161,7 @@ def _persona_fault(typed: str) -> str:
 
 @page(router, "/settings/privacy", "settings_privacy.html", grant=Grant.CUSTODY)
 async def privacy(visit: PageRequest) -> PageContent:
-    """Take out or forget all that is kept of a person."""
+    """Show the people, each to export or to forget."""
     async with visit.tx() as tx:
         people = await overview.list_people(tx, visit.org_scope, most=MAX_PEOPLE, words=visit.asked("q") or None)
     data = {"people": people, "most": MAX_PEOPLE, "q": visit.asked("q"), "user": visit.asked("user")}
@@ -163,7 +170,7 @@ async def privacy(visit: PageRequest) -> PageContent:
 
 @download(router, "/settings/privacy/export", grant=Grant.CUSTODY)
 async def export(visit: PageRequest) -> Response:
-    """All that is kept of a person, as a file."""
+    """Send everything that is stored about a person as a file."""
     person = visit.person_scope(visit.asked("user"))
     file = await export_to_file(
         visit.services.db, person, record=lambda tx: visit.audit_write(tx, "export person", person.user)
@@ -174,7 +181,7 @@ async def export(visit: PageRequest) -> Response:
 
 @action(router, "/settings/privacy/forget", grant=Grant.CUSTODY, template="settings_receipt.html", field="user")
 async def forget(visit: PageRequest, form: dict[str, str]) -> PageContent:
-    """Nothing of the person is left, once their name was typed; the receipt counts what went."""
+    """Forget the person if their name was typed twice, and show the receipt that counts what was removed."""
     user, again = form.get("user", ""), form.get("confirm", "")
     check_fields(
         user="" if user.strip() else "Nothing was forgotten: name the person.",
@@ -188,7 +195,7 @@ async def forget(visit: PageRequest, form: dict[str, str]) -> PageContent:
 
 @page(router, "/settings/audit", "settings_audit.html", grant=Grant.ADMIN)
 async def audit(visit: PageRequest) -> PageContent:
-    """Who did what, newest first."""
+    """Show the audit log, newest entry first."""
     async with visit.tx() as tx:
         found = await access.list_audit_entries(
             tx, visit.org_scope, before=visit.asked("before") or None, most=AUDIT_PAGE_SIZE + 1

@@ -1,4 +1,4 @@
-"""Signing in and out, and the files a page needs."""
+"""Sign in with a key or a link, sign out, and serve the static files."""
 
 from functools import cache
 from hashlib import sha256
@@ -32,7 +32,7 @@ _STATIC_FILES = {
 
 @router.get("/static/{name}")
 async def static(name: str, request: Request) -> Response:
-    """A stylesheet or script; asked again, the browser hears that nothing changed."""
+    """Serve a stylesheet, script or image, with an ETag so that an unchanged file is not sent again."""
     if name not in _STATIC_FILES:
         raise NotFound("file")
     body, tag, kind = _static_file(name)
@@ -43,8 +43,8 @@ async def static(name: str, request: Request) -> Response:
 
 
 @router.get("/sign-in")
-async def ask(next: str = "/") -> Response:  # noqa: A002  the word the address uses
-    """The page that asks for a key."""
+async def ask(next: str = "/") -> Response:  # noqa: A002  the name of the query parameter
+    """Show the page that asks for a key."""
     return HTMLResponse(
         render("sign_in.html", {"title": "Sign in", "next": local_address(next), "wrong": None}),
         headers=SECURITY_HEADERS,
@@ -53,7 +53,7 @@ async def ask(next: str = "/") -> Response:  # noqa: A002  the word the address 
 
 @router.post("/sign-in")
 async def with_key(request: Request) -> Response:
-    """A key opens a session with the key's own scopes."""
+    """Open a session with the scopes of the key; refuse a key that is bound to one person."""
     form = await request.form()
     following = local_address(str(form.get("next", "/")))
     services: Services = request.app.state.services
@@ -61,7 +61,7 @@ async def with_key(request: Request) -> Response:
         principal = await keys.authenticate(services.db, str(form.get("key", "")).strip())
         request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
         if principal.bound_user is not None:
-            raise NotAllowed("This key speaks for one person only; the console shows everyone. Use another key.")
+            raise NotAllowed("This key is bound to one person, and the console shows everyone. Use another key.")
         async with services.db.tx(principal.org_id) as tx:
             cookie = await signin.open_session(
                 tx,
@@ -78,7 +78,7 @@ async def with_key(request: Request) -> Response:
 
 @router.get("/sign-in/{token}")
 async def with_link(token: str, request: Request) -> Response:
-    """A link works once."""
+    """Open a session by a sign-in link, which works once."""
     services: Services = request.app.state.services
     try:
         org_id, secret = signin.parse_token(token)
@@ -92,8 +92,8 @@ async def with_link(token: str, request: Request) -> Response:
 
 @router.post("/sign-out")
 async def leave(request: Request) -> Response:
-    """The session is over."""
-    visit = await authenticate_session(request)  # whoever wants to leave may, however often they asked
+    """Close the session."""
+    visit = await authenticate_session(request)  # not counted: a rate limit must not prevent signing out
     if (await request.form()).get("csrf") != visit.csrf:
         raise NotAllowed("The form is not from this session. Reload the page and try again.", code="csrf")
     _, secret = signin.parse_token(request.cookies[SESSION_COOKIE])
@@ -106,14 +106,14 @@ async def leave(request: Request) -> Response:
 
 
 def _refuse_sign_in(error: MnemonError, following: str) -> Response:
-    """The page that asks for a key, with why this one would not do; loaded again, it sends nothing."""
+    """Render the sign-in page with the error; the browser keeps its address, so that a reload sends nothing."""
     note_error(error)
     values = {"title": "Sign in", "next": following, "wrong": error.detail, "at": f"/sign-in?next={quote(following)}"}
     page = render("sign_in.html", values)
     if isinstance(error, RateLimited):
         wait = {"Retry-After": str(error.retry_after)}
         return HTMLResponse(page, HTTPStatus.TOO_MANY_REQUESTS, headers={**SECURITY_HEADERS, **wait})
-    if isinstance(error, Unavailable):  # nobody looked at the key
+    if isinstance(error, Unavailable):  # the key was not checked, so this is not 401
         return HTMLResponse(
             page, HTTPStatus.SERVICE_UNAVAILABLE, headers={**SECURITY_HEADERS, "Retry-After": RETRY_AFTER_S}
         )
@@ -128,7 +128,7 @@ def _finish_sign_in(request: Request, cookie: str, following: str) -> Response:
         max_age=int(signin.SESSION_LIFETIME.total_seconds()),
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=request.url.scheme == "https",  # over plain HTTP a secure cookie may not be sent back
     )
     return response
 

@@ -1,4 +1,4 @@
-"""Sources: who said what is held about a person, and taking back what one of them said."""
+"""Pages of sources: who said what about a person, and the action to withdraw one source."""
 
 from urllib.parse import quote, unquote
 
@@ -14,13 +14,13 @@ from mnemon.memory.sources.withdrawal import withdraw_source
 
 router = APIRouter()
 CONFIRM_WORD = "withdraw"
-"""What has to be typed to take a source back."""
+"""The word to type to confirm a withdrawal."""
 MAX_LISTED = 100
 
 
 @page(router, "/sources", "sources.html", grant=Grant.MEMORY_READ)
 async def sources(visit: PageRequest) -> PageContent:
-    """The sources of one person's memories and todos, by name."""
+    """Show the sources of one person's memories and todos, by name."""
     async with visit.tx() as tx:
         chosen = await load_person_filter(visit, tx)
         found = await source_overviews(tx, visit.person_scope(chosen.user)) if chosen.user else []
@@ -31,33 +31,33 @@ async def sources(visit: PageRequest) -> PageContent:
 
 @page(router, "/sources/withdraw", "sources_withdraw.html", grant=Grant.CUSTODY)
 async def ask(visit: PageRequest) -> PageContent:
-    """What would be taken back, counted, before it is."""
+    """Show and count what a withdrawal would take back, and ask for confirmation."""
     user, origin = visit.asked("user"), unquote(visit.asked("source"))
     if not user or not origin:
-        return PageContent(title="Take a source back", data={"counted": None, "user": user})
+        return PageContent(title="Withdraw a source", data={"counted": None, "user": user})
     async with visit.tx() as tx:
         scope = visit.person_scope(user)
         counted = await preview_withdrawal(tx, scope, origin)
         said = await memories_of_source(tx, scope, origin, most=MAX_LISTED)
     names = {"user": user, "shown": printable_name(origin), "named": _form_value(origin), "word": CONFIRM_WORD}
-    return PageContent(title="Take a source back", data={**names, "counted": counted, "said": said, "most": MAX_LISTED})
+    return PageContent(title="Withdraw a source", data={**names, "counted": counted, "said": said, "most": MAX_LISTED})
 
 
 @action(router, "/sources/withdraw", grant=Grant.CUSTODY, field="confirm")
 async def withdraw(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Everything the source said about the person is taken back; what it had replaced is held again."""
+    """Withdraw everything that the source said about the person; memories it changed get their earlier text back."""
     user, origin = form.get("user", ""), unquote(form.get("source", ""))
     right = form.get("confirm", "").strip().lower() == CONFIRM_WORD
-    check_fields(confirm="" if right else f"Nothing was taken back: type {CONFIRM_WORD} to confirm.")
+    check_fields(confirm="" if right else f"Nothing was withdrawn: type {CONFIRM_WORD} to confirm.")
     async with visit.tx() as tx:
         done = await withdraw_source(tx, visit.person_scope(user), origin)
         visit.audit_write(tx, "withdraw source", done.id)
     gone = f"{count_with_noun(len(done.archived), 'memory', 'memories')} archived, {len(done.restored)} restored"
     versions = count_with_noun(done.versions, "past version", "past versions")
-    kept = f"{versions} and {count_with_noun(done.todos, 'todo', 'todos')} taken back"
-    return ActionRedirect(to=f"/sources?user={quote(user)}", notice=f"Taken back. Receipt {done.id}: {gone}, {kept}.")
+    kept = f"{versions} and {count_with_noun(done.todos, 'todo', 'todos')} withdrawn"
+    return ActionRedirect(to=f"/sources?user={quote(user)}", notice=f"Withdrawn. Receipt {done.id}: {gone}, {kept}.")
 
 
 def _form_value(origin: str) -> str:
-    """The name as a form carries it: a browser changes line breaks in a field, and an address loses blanks."""
+    """Return the name quoted for a form field: browsers change line breaks in fields, and addresses lose blanks."""
     return quote(origin, safe="")

@@ -1,8 +1,8 @@
-"""What changed between two texts, word by word, in a time that grows with their length.
+"""Word-by-word difference of two texts, in time that grows with their length.
 
-Words that stand once in each text are its fixed points (patience sorting, as in `git diff --patience`); what lies
-between two of them is compared in the same way, and in full only where it is short. What is long and has no fixed
-points is shown as replaced, which is also what a reader would call it.
+Words that occur once in each text are fixed points (patience sorting, as in `git diff --patience`). What lies between
+two of them is compared in the same way, and by the full quadratic algorithm only where it is short. A long stretch
+without fixed points is shown as replaced.
 """
 
 import re
@@ -14,19 +14,19 @@ from mnemon.untrusted_text import reads_outside_text
 
 _TOKEN = re.compile(r"\s+|\S+")
 _MAX_PAIRS = 4_096
-"""Pairs of words that are compared each with each: 64 words with 64."""
+"""Pairs of words up to which the quadratic algorithm is used: 64 words with 64."""
 _MAX_PAGE_CHARS = 200_000
-"""Characters of all versions of a memory that are compared for one page."""
+"""Characters of all versions of a memory that are compared for one page; older versions are shown whole."""
 _MAX_DEPTH = 12
-"""How often what lies between fixed points is searched for further ones."""
+"""How deeply stretches between fixed points are searched for further ones."""
 
 EqualBlock = tuple[int, int, int]
-"""Where equal words begin in the one text and in the other, and how many they are."""
+"""Where a run of equal words begins in the old and in the new text, and its length."""
 
 
 @reads_outside_text
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Pieces of both texts in order, each `same`, `del` or `ins`; a change is one piece, not one per word."""
+    """Return pieces of both texts in order, each `same`, `del` or `ins`; adjacent changed words are one piece."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     pieces: list[tuple[str, str]] = []
     gone: list[str] = []
@@ -37,7 +37,7 @@ def word_diff(before: str, after: str) -> list[tuple[str, str]]:
         come += new[at_new:j]
         at_old, at_new = i + length, j + length
         inside = i + j > 0 and (at_old < len(old) or at_new < len(new))
-        if length == 1 and inside and old[i].isspace():  # a blank between two changes belongs to both
+        if length == 1 and inside and old[i].isspace():  # a blank between two changes is part of both
             gone.append(old[i])
             come.append(old[i])
             continue
@@ -48,18 +48,21 @@ def word_diff(before: str, after: str) -> list[tuple[str, str]]:
     return pieces
 
 
-def version_diffs(told: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """What changed from each text to the next: for the last ones as far as a page may take, the others whole."""
+def version_diffs(texts: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """Return the difference from each text to the next.
+
+    Beyond _MAX_PAGE_CHARS, counted from the newest, texts are returned whole; the newest is always compared.
+    """
     made: list[list[tuple[str, str]]] = []
     room = _MAX_PAGE_CHARS
-    for before, after in zip(reversed(told[:-1]), reversed(told[1:]), strict=True):
+    for before, after in zip(reversed(texts[:-1]), reversed(texts[1:]), strict=True):
         room -= len(before) + len(after)
         made.append(word_diff(before, after) if room >= 0 or not made else [("same", after)])
     return made[::-1]
 
 
 def _join_blocks(blocks: Iterator[EqualBlock]) -> list[EqualBlock]:
-    """The blocks with neighbours made one."""
+    """Join adjacent blocks."""
     joined: list[EqualBlock] = []
     for i, j, length in blocks:
         if joined and joined[-1][0] + joined[-1][2] == i and joined[-1][1] + joined[-1][2] == j:
@@ -70,7 +73,7 @@ def _join_blocks(blocks: Iterator[EqualBlock]) -> list[EqualBlock]:
 
 
 def _equal_blocks(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
-    """The equal words of two pieces that begin at `i` and `j`, in order."""
+    """Yield the equal blocks of two stretches that begin at `i` and `j`, in order."""
     head = _common_prefix(old, new)
     tail = _common_prefix(old[head:][::-1], new[head:][::-1])
     if head:
@@ -82,11 +85,12 @@ def _equal_blocks(old: Sequence[str], new: Sequence[str], i: int, j: int, depth:
 
 
 def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many words both begin with."""
+    """Return how many words both begin with."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _blocks_between(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
+    """Yield the equal blocks of two stretches that differ at both ends."""
     if len(old) * len(new) <= _MAX_PAIRS:
         yield from _longest_common(old, new, i, j)
         return
@@ -102,12 +106,15 @@ def _blocks_between(old: Sequence[str], new: Sequence[str], i: int, j: int, dept
 
 
 def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The places of the words that stand once in each, as many of them as stand in the same order."""
+    """Return the positions of words that occur once in each, as many as have the same order in both.
+
+    That is the longest increasing subsequence of their positions.
+    """
     in_old, in_new = Counter(old), Counter(new)
     place = {word: q for q, word in enumerate(new) if in_new[word] == 1}
     pairs = [(p, place[word]) for p, word in enumerate(old) if in_old[word] == 1 and word in place]
-    ends: list[int] = []  # the last place of the best rising run of each length
-    runs: list[int] = []  # and the pair it belongs to
+    ends: list[int] = []  # the smallest last position of a rising run of each length
+    runs: list[int] = []  # the pair at the end of that run
     before: list[int] = []  # for each pair, the one before it in its run
     for n, (_, q) in enumerate(pairs):
         length = bisect_left(ends, q)
@@ -123,7 +130,7 @@ def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
 
 
 def _longest_common(old: Sequence[str], new: Sequence[str], i: int, j: int) -> Iterator[EqualBlock]:
-    """The longest run of words, not necessarily beside each other, that both have in the same order."""
+    """Yield the longest common subsequence, word by word, by dynamic programming."""
     rest = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for p in range(len(old) - 1, -1, -1):
         for q in range(len(new) - 1, -1, -1):

@@ -1,2 +1,4 @@
-"""What `mnemon bench` measures: how well recall finds evidence, how fast it is, how fast writing is, and the peers
-beside it in the same run. Not for serving: nothing outside the command imports it."""
+"""The harness of `mnemon bench`: quality and speed of recall, speed of writing, and other stores in the same run.
+
+Nothing outside the command imports it.
+"""

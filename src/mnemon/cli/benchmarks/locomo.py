@@ -1,6 +1,6 @@
-"""Conversations in LoCoMo's format, and how much of the marked evidence a ranking finds.
+"""Read conversations in LoCoMo's format and measure how much of the marked evidence a ranking finds.
 
-The usual ways, by the book: BM25, vectors, and the two fused by reciprocal rank, with the same words and vectors.
+Also here: the baselines BM25, vectors, and both fused by reciprocal rank, with the same words and vectors as Mnemon.
 """
 
 import json
@@ -32,7 +32,7 @@ class LocomoLine:
     at: datetime
     speaker: str
     text: str
-    """With the caption of a picture it shows."""
+    """The text, with the caption of a picture that was shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,8 @@ class LocomoQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class LocomoConversation:
+    """A conversation of many sessions, with questions about it."""
+
     name: str
     lines: tuple[LocomoLine, ...]
     questions: tuple[LocomoQuestion, ...]
@@ -53,21 +55,21 @@ class LocomoConversation:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalQuality:
-    """Means over questions."""
+    """Retrieval figures, as means over questions."""
 
     questions: int
     recall: dict[int, float]
-    """By depth, the share of evidence among so many results."""
+    """By depth, the share of the evidence among the first so many results."""
     ndcg: float
 
 
 def load_conversations(path: Path) -> list[LocomoConversation]:
-    """The conversations of a file."""
+    """Return the conversations of a JSON file."""
     return [_parse_conversation(one) for one in json.loads(path.read_text(encoding="utf-8"))]
 
 
 def retrieval_quality(asked: Sequence[LocomoQuestion], found: Sequence[Sequence[str]]) -> RetrievalQuality:
-    """How much of the evidence stands among what was found, best first, for each question."""
+    """Return the quality of the results; `found` has the ids found for each question, best first."""
     pairs = list(zip(asked, found, strict=True))
     recall = {
         depth: statistics.fmean(len(one.evidence & set(ids[:depth])) / len(one.evidence) for one, ids in pairs)
@@ -79,7 +81,7 @@ def retrieval_quality(asked: Sequence[LocomoQuestion], found: Sequence[Sequence[
 
 
 def quality_by_category(asked: Sequence[LocomoQuestion], found: Sequence[Sequence[str]]) -> dict[str, RetrievalQuality]:
-    """The same per category, and for all that are not adversarial together."""
+    """Return the quality per category, and for all questions that are not adversarial together."""
     pairs = list(zip(asked, found, strict=True))
     made = {}
     for name in (MAIN_GROUP, *CATEGORIES.values()):
@@ -94,6 +96,7 @@ def quality_by_category(asked: Sequence[LocomoQuestion], found: Sequence[Sequenc
 
 
 def _ndcg(one: LocomoQuestion, ids: Sequence[str], depth: int = 10) -> float:
+    """Return the normalized discounted cumulative gain, with every line of evidence worth 1."""
     gained = sum(1 / math.log2(place + 2) for place, name in enumerate(ids[:depth]) if name in one.evidence)
     return gained / sum(1 / math.log2(place + 2) for place in range(min(depth, len(one.evidence))))
 
@@ -105,6 +108,7 @@ def _parse_conversation(raw: dict[str, Any]) -> LocomoConversation:
         LocomoLine(
             id=turn["dia_id"],
             session=number,
+            # LoCoMo has one time per session; 20 s per line keep the order and make times unique.
             at=_parse_time(talk[f"session_{number}_date_time"]) + timedelta(seconds=20 * place),
             speaker=turn["speaker"],
             text=turn["text"] + (f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""),
@@ -133,15 +137,18 @@ _RRF_K = 60
 async def baseline_rankings(
     embedder: Embedder, texts: Sequence[str], queries: Sequence[str]
 ) -> dict[str, list[list[int]]]:
-    """For each way and query the places of the texts, best first."""
+    """Return for each baseline and query the indexes of the texts, best first."""
     vectors, asked = await embedder.embed(texts), await embedder.embed(queries)
     words = [np.array(bm25_scores(query, texts)) for query in queries]
     meaning = list(asked @ vectors.T)
     fused = [_fuse_ranks(one, two) for one, two in zip(words, meaning, strict=True)]
-    ways = {"BM25": words, "vectors": meaning, "RRF of both": fused}
-    return {name: [np.argsort(-scores, kind="stable").tolist() for scores in way] for name, way in ways.items()}
+    methods = {"BM25": words, "vectors": meaning, "RRF of both": fused}
+    return {
+        name: [np.argsort(-scores, kind="stable").tolist() for scores in by_query] for name, by_query in methods.items()
+    }
 
 
 def _fuse_ranks(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    # The argsort of an argsort is each text's rank.
     places = [np.argsort(np.argsort(-scores, kind="stable")) for scores in (one, two)]
     return np.asarray(sum(1.0 / (_RRF_K + place + 1) for place in places))

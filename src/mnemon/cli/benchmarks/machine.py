@@ -1,4 +1,4 @@
-"""Where and from what a run was taken: the commit, the machine, the database, how busy it was."""
+"""Describe the conditions of a run: commit, machine, database and load."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ class BenchmarkMachine:
 
 
 def describe_machine(database_url: str) -> BenchmarkMachine:
-    """This one."""
+    """Return the conditions on this machine and this database."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return BenchmarkMachine(
         commit=_git_commit(),
@@ -36,7 +36,7 @@ def describe_machine(database_url: str) -> BenchmarkMachine:
 
 
 def load_average() -> float:
-    """How many processes wanted the processor over the last minute."""
+    """Return the load average of the last minute."""
     return os.getloadavg()[0]
 
 

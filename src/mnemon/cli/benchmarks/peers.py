@@ -1,6 +1,7 @@
-"""Other memory stores on the same texts, questions and vectors. One that does not run is reported with the reason.
+"""Adapters to other memory stores, which get the same texts, questions and vectors as Mnemon.
 
-They are imported by name: where types are checked they are not installed.
+A store that does not run is reported with the reason. The stores are imported by name, since they are not installed
+where types are checked.
 """
 
 import contextlib
@@ -27,27 +28,33 @@ EmbedTexts = Callable[[Sequence[str]], np.ndarray]
 
 @dataclass(frozen=True, kw_only=True)
 class PeerSetup:
-    """Where a peer may keep things."""
+    """What a peer needs to be opened."""
 
     embed: EmbedTexts
-    """The vectors everyone is given."""
+    """The embedding function that all stores use."""
     database_url: str
     """A database of the peers' own, with pgvector, on the server that Mnemon's is on."""
     folder: Path
 
 
 class Peer(Protocol):
-    """A store that can be filled and asked."""
+    """A store that can be filled and searched."""
 
-    def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None: ...
+    def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None:
+        """Store the texts for the user, with their ids and times."""
+        ...
 
-    def search(self, user: str, query: str, limit: int) -> list[str]: ...
+    def search(self, user: str, query: str, limit: int) -> list[str]:
+        """Return the ids of the user's best texts, best first."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release connections and processes."""
+        ...
 
 
 class Chroma:
-    """One collection per user, cosine, in memory; a list of candidates wide enough that HNSW misses nothing here."""
+    """chromadb in memory, one collection per user, cosine; `ef` is large enough that HNSW misses nothing here."""
 
     def __init__(self, place: PeerSetup) -> None:
         self._embed, self._client = place.embed, import_module("chromadb").EphemeralClient()
@@ -62,7 +69,7 @@ class Chroma:
         return list(held.query(query_embeddings=self._embed([query]), n_results=limit)["ids"][0])
 
     def close(self) -> None:
-        """It is gone with the process."""
+        """Do nothing: the store ends with the process."""
 
 
 class LangGraph:
@@ -98,7 +105,7 @@ class Mem0:
     def __init__(self, place: PeerSetup, store: str) -> None:
         os.environ["MEM0_TELEMETRY"] = "False"
         os.environ["MEM0_DIR"] = str(place.folder)
-        os.environ.setdefault("OPENAI_API_KEY", "unused")
+        os.environ.setdefault("OPENAI_API_KEY", "unused")  # its constructor makes an OpenAI client that is never used
         size = place.embed(["a"]).shape[1]
         if store == "local":
             chosen = {"path": f"{place.folder}/qdrant", "embedding_model_dims": size, "on_disk": False}
@@ -129,7 +136,7 @@ class Mem0:
 
 
 class _Embedding:
-    """The same vectors, as mem0 asks for them."""
+    """The common embedding function in the interface that mem0 expects."""
 
     def __init__(self, embed: EmbedTexts) -> None:
         self._embed = embed
@@ -143,7 +150,7 @@ class _Embedding:
 
 
 def _create_schema(url: str, name: str) -> str:
-    """The same database, with tables in a schema of this name."""
+    """Create a schema in the database; return a URL whose tables go there."""
     import psycopg
     from psycopg.conninfo import make_conninfo
 
@@ -161,12 +168,12 @@ PEERS: dict[str, tuple[str, Callable[[PeerSetup], Peer]]] = {
     "mem0, pgvector exact": ("mem0ai", functools.partial(Mem0, store="exact")),
     "Hindsight": ("hindsight-api-slim", lambda place: Hindsight(place.embed, place.folder)),
 }
-"""By name: the package, and how to open it."""
+"""For each peer its package, for the version, and how to open it."""
 
 
 @contextmanager
 def open_peer(name: str, embed: EmbedTexts, database_url: str) -> Iterator[tuple[Peer | None, str]]:
-    """The peer and its version; None and the reason where it does not run."""
+    """Yield the peer and its version, or None and the reason why it does not run."""
     package, make = PEERS[name]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         try:

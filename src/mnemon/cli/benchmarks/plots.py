@@ -1,4 +1,4 @@
-"""The figures as pictures."""
+"""Draw the report's charts as SVG, without a plotting library."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -11,7 +11,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 470, 50, 270
 
 
 def bar_chart(values: Mapping[str, float], title: str) -> str:
-    """Shares from 0 to 1, the largest first."""
+    """Return an SVG bar chart of shares from 0 to 1, the largest first."""
     body = []
     for place, (name, value) in enumerate(sorted(values.items(), key=lambda pair: -pair[1])):
         top, colour = 44 + 28 * place, MNEMON_COLOUR if name.startswith("Mnemon hybrid") else _GREY
@@ -22,7 +22,7 @@ def bar_chart(values: Mapping[str, float], title: str) -> str:
 
 
 def line_chart(lines: Mapping[str, Mapping[int, float]], title: str) -> str:
-    """Milliseconds over numbers, both axes by powers of ten."""
+    """Return an SVG line chart of milliseconds by size, with both axes logarithmic."""
     sizes = sorted({size for line in lines.values() for size in line})
     values = [value for line in lines.values() for value in line.values()]
     low, high = floor(log10(min(values))), max(ceil(log10(max(values))), floor(log10(min(values))) + 1)
@@ -49,7 +49,7 @@ def line_chart(lines: Mapping[str, Mapping[int, float]], title: str) -> str:
 
 
 def _line_labels(ends: Mapping[str, tuple[float, float, str]]) -> list[str]:
-    """Each line's name beside its end, far enough from the next one to be read."""
+    """Return each line's name beside its end, moved down where two names would overlap."""
     body, free = [], float(_TOP)
     for name, (x, y, colour) in sorted(ends.items(), key=lambda pair: pair[1][1]):
         beside = max(y, free)

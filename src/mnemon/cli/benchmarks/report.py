@@ -1,4 +1,4 @@
-"""The figures as one page with tables and plots."""
+"""Write the figures as one Markdown page with tables and plots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ _READING_NOTES = """
 How to read it:
 
 - Mnemon's messages carry speaker and time as fields, "as memories" gets `Speaker: text` and `validFrom`. The peers
-  and the plain ways get `Speaker: text`, Hindsight the time too. `similarity` and `blended` embed the bare text.
+  and the baselines get `Speaker: text`, Hindsight the time too. `similarity` and `blended` embed the bare text.
 - The ranking was made on conv-26, 30, 41, 42 and 43. On these its figures are in sample; [recall](../recall.md) has
   held-out ones.
-- Recall is timed as the HTTP door calls it, with its transaction, embedding apart. *Warm*: the person's book is in the
-  process, and no query is asked twice. *First*: it is not, and all rows are read; the database's own cache is warm.
-- Everyone has the same vectors. The peers hold only the texts of this benchmark, Mnemon's database also the other
+- Recall is timed as the HTTP API calls it, with its transaction, embedding apart. *Warm*: the person's index is in the
+  process's cache, and no query is asked twice. *First*: it is not, and all rows are read; the database's cache is warm.
+- All stores have the same vectors. The peers hold only the texts of this benchmark, Mnemon's database also the other
   people's. Peers are called in this process (Hindsight in one beside it), with their embedding; to Mnemon's time its
   embedding is added.
 - mem0: `infer` off, without its optional `nlp` and `extras` packages, whose models come from elsewhere. Hindsight: its
   mode without a language model, results fused by reciprocal rank, for its reranking models come from a model hub; on
-  the PostgreSQL it brings along.
+  the PostgreSQL it bundles.
 - HNSW indexes are over all users, with a filter, as these stores build them; exact means a scan. The peers' tables are
   vacuumed and analyzed.
 """.strip()
@@ -34,7 +34,7 @@ How to read it:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkRun:
-    """When and where the figures were taken."""
+    """When and where the figures were measured."""
 
     machine: BenchmarkMachine
     began: datetime
@@ -45,7 +45,7 @@ class BenchmarkRun:
 
 
 def write_report(figures: BenchmarkFigures, folder: Path, run: BenchmarkRun) -> list[Path]:
-    """The report and its plots stand in the folder."""
+    """Write the report and its plots into the folder; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "README.md"]
     parts = [_heading_section(run, figures), _targets_section(figures)]
@@ -97,13 +97,13 @@ def _heading_section(run: BenchmarkRun, figures: BenchmarkFigures) -> str:
 
 
 def _targets_section(figures: BenchmarkFigures) -> str:
-    said = {True: "yes", False: "**no**", None: "not measured"}
+    answers = {True: "yes", False: "**no**", None: "not measured"}
     rows = [
         [
             one.name,
             ("≥ " if one.at_least else "≤ ") + f"{one.wanted:g}",
             "–" if one.measured is None else f"{one.measured:.3f}" if one.at_least else f"{one.measured:.2f}",
-            said[one.is_reached],
+            answers[one.is_reached],
         ]
         for one in evaluate_targets(figures)
     ]
@@ -125,8 +125,8 @@ def _quality_section(figures: BenchmarkFigures) -> str:
 def _categories_section(figures: BenchmarkFigures) -> str:
     names = [name for name in next(iter(figures.quality.values())) if name != MAIN_GROUP]
     rows = [
-        [way, *(f"{by[name].recall[10]:.3f} / {by[name].ndcg:.3f}" for name in names)]
-        for way, by in figures.quality.items()
+        [method, *(f"{by[name].recall[10]:.3f} / {by[name].ndcg:.3f}" for name in names)]
+        for method, by in figures.quality.items()
     ]
     heads = [f"{name} ({next(iter(figures.quality.values()))[name].questions})" for name in names]
     return "### By category: R@10 / nDCG@10\n\n" + _markdown_table(["", *heads], rows)
@@ -193,7 +193,7 @@ def _writing_section(figures: BenchmarkFigures) -> str:
         [f"{name}: one LoCoMo answer of 50, p50 / p95", f"{one.p50:.1f} / {one.p95:.1f} ms"]
         for name, one in figures.asking.items()
     ]
-    return "## Writing and asking through the doors\n\n" + _markdown_table(["", "measured"], rows)
+    return "## Writing and asking over HTTP\n\n" + _markdown_table(["", "measured"], rows)
 
 
 def _speed_lines(speeds: Sequence[RecallSpeed]) -> dict[str, dict[int, float]]:

@@ -1,4 +1,4 @@
-"""People with many memories, written at once: rows, revisions and vectors as remembering leaves them."""
+"""Fill the database quickly with people who have many memories: the rows, revisions and vectors that writes leave."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ WORDS = (
 )
 PEOPLE = ("Sam", "Anna", "Tom", "Lena", "Omar", "Ruth", "Ivan", "Mia")
 COPY_BATCH = 5_000
-"""Rows of one copy."""
+"""Rows per COPY."""
 PEOPLE_BATCH = 20
-"""People of one transaction."""
+"""People per transaction."""
 _FACTS_PER_DAY = 20
 _MEMORY_COLUMNS = (
     "org_id, user_id, id, type, content, entity_refs, entity_label, entity_type, fact_type, importance, memory_key, "
@@ -32,7 +32,7 @@ _EMBEDDING_COLUMNS = "org_id, user_id, model, kind, id, vector, revision"
 
 
 def random_sentences(count: int, seed: int) -> list[str]:
-    """Facts that read like facts, the same for the same seed."""
+    """Return made-up facts, the same for the same seed."""
     chance, words = random.Random(seed), WORDS.split()  # noqa: S311 (test data)
     return [
         f"{chance.choice(PEOPLE)} talked about the {chance.choice(words)} and the {chance.choice(words)} "
@@ -42,7 +42,7 @@ def random_sentences(count: int, seed: int) -> list[str]:
 
 
 async def fill_person(services: Services, org: str, user: str, count: int, seed: int) -> None:
-    """The person has so many memories with their vectors, copied in."""
+    """Give the person so many memories with their vectors, by COPY."""
     scope, revision = await _prepare_person(services, org, user)
     for start in range(0, count, COPY_BATCH):
         texts = random_sentences(min(COPY_BATCH, count - start), seed + start)
@@ -56,7 +56,7 @@ async def fill_person(services: Services, org: str, user: str, count: int, seed:
 
 
 async def copy_to_others(services: Services, org: str, users: Sequence[str], like: str) -> None:
-    """More people, each with the same memories and vectors as one who is there; nobody asks for theirs."""
+    """Give more people the same memories and vectors as one person; they only fill the tables."""
     pattern, _ = await _prepare_person(services, org, like, bump=False)
     scopes = []
     for user in users:
@@ -77,7 +77,7 @@ async def copy_to_others(services: Services, org: str, users: Sequence[str], lik
 
 
 async def vacuum_tables(url: str) -> None:
-    """The tables are vacuumed and analyzed, as they would be after a while."""
+    """Vacuum and analyze the tables, as autovacuum would after a while."""
     import psycopg
 
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
@@ -98,7 +98,7 @@ async def _copy_rows(tx: Tx, sql: str, rows: Iterator[tuple[object, ...]]) -> No
 
 
 def _memory_row(scope: Scope, text: str, place: int, revision: int, now: datetime) -> tuple[object, ...]:
-    """A row as remembering it makes it; a day's facts are told within the hour."""
+    """Return a row of `memories` as a write makes it, with 20 facts a day, a minute apart."""
     day, minute = divmod(place, _FACTS_PER_DAY)
     label, at = text.split(" ", 1)[0], now - timedelta(days=1 + day % 1000) + timedelta(minutes=minute)
     key = f"people|person|{label.lower()}|fact|{place}"

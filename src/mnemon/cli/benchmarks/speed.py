@@ -1,4 +1,4 @@
-"""How long recall takes as memories grow, in a database that holds many more of other people."""
+"""Measure how long recall takes as a person's memories grow, in a database full of other people's."""
 
 import statistics
 import time
@@ -17,37 +17,37 @@ from mnemon.vectors.text_vectors import embed_query
 
 WARM_UP_QUERIES = 5
 _SLOW_LIMIT_S = 12.0
-"""About how long a slow figure may take: it is measured less often then, but three times at least."""
+"""Seconds after which a slow figure is measured no further, but at least three times."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Milliseconds."""
+    """Median and 95th percentile of a series of measurements, in milliseconds."""
 
     p50: float
     p95: float
     times: int
-    """How often it was measured."""
+    """Number of measurements."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecallSpeed:
-    """Recall for one person, embedding apart."""
+    """The figures of recall for one person; embedding the query is measured separately."""
 
     memories: int
     cold: Timing
-    """A recall of someone not recalled before, which reads everything."""
+    """A recall with an empty index cache, which reads all rows of the person."""
     warm: Timing
     cpu_ms: float
-    """Processor time of a warm one in this process, on average: the database's is not in it."""
+    """Mean CPU time of a warm recall in this process, without the database's."""
     in_sql: Timing
     embedding: Timing
     context: Timing
-    """The whole of what a chat turn is given, all layers, warm."""
+    """Assembling the whole context of a chat turn, all layers, warm."""
 
 
 async def measure_recall(services: Services, org: str, user: str, count: int, *, queries: int = 200) -> RecallSpeed:
-    """The person's figures. No query is asked twice while it is timed."""
+    """Measure recall for the person. No query is timed twice."""
     scope = person_scope(org, user)
     made, embedding = await _embed_queries(services, random_sentences(queries, seed=-count))
     fresh, _ = await _embed_queries(services, random_sentences(WARM_UP_QUERIES + 60, seed=-count - 1))
@@ -61,19 +61,20 @@ async def measure_recall(services: Services, org: str, user: str, count: int, *,
                 tx, services, scope, query.text, query.vector, sees_agent_state=True, sees_engagement=True
             )
 
-    shelf = services.db.attached.get_or_create(IndexCache)
+    cache = services.db.attached.get_or_create(IndexCache)
     freeze_heap()
     set_switch_interval()
-    cold = await _time_calls(run_recall, fresh[-20:], before=shelf.clear, patience_s=_SLOW_LIMIT_S)
+    cold = await _time_calls(run_recall, fresh[-20:], before=cache.clear, patience_s=_SLOW_LIMIT_S)
     await _time_calls(run_recall, fresh[:WARM_UP_QUERIES])
     processor = time.process_time()
     warm = await _time_calls(run_recall, made)
     processor = time.process_time() - processor
     await _time_calls(assemble_context, fresh[:WARM_UP_QUERIES])
     assembled = await _time_calls(assemble_context, fresh[WARM_UP_QUERIES:])
-    room, shelf.megabytes = shelf.megabytes, 0
+    # A cache without room makes recall take the SQL path.
+    megabytes, cache.megabytes = cache.megabytes, 0
     in_sql = await _time_calls(run_recall, made[:20], patience_s=_SLOW_LIMIT_S)
-    shelf.megabytes = room
+    cache.megabytes = megabytes
     return RecallSpeed(
         memories=count,
         cold=timing_of(cold),
@@ -86,7 +87,7 @@ async def measure_recall(services: Services, org: str, user: str, count: int, *,
 
 
 def timing_of(seconds: Sequence[float]) -> Timing:
-    """Median and 95th percentile."""
+    """Return median and 95th percentile of the seconds."""
     ordered = sorted(seconds)
     place = min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))
     return Timing(p50=1000 * statistics.median(ordered), p95=1000 * ordered[place], times=len(ordered))
@@ -109,7 +110,7 @@ async def _time_calls(
     before: Callable[[], None] | None = None,
     patience_s: float = float("inf"),
 ) -> list[float]:
-    """Seconds of each, its transaction included."""
+    """Return the seconds of each call with its transaction; `before` runs untimed before each one."""
     took: list[float] = []
     for query in queries:
         if before is not None:

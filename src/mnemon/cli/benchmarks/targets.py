@@ -1,4 +1,4 @@
-"""What recall set out to reach, and whether a run reached it."""
+"""The targets set for recall, and whether a run reached them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,24 +11,25 @@ HYBRID_NAME = "Mnemon hybrid"
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkTarget:
-    """One figure that was set beforehand."""
+    """One figure with its target."""
 
     name: str
     wanted: float
     measured: float | None
-    """None: this run did not measure it."""
+    """None when the run did not measure it."""
     at_least: bool = False
-    """More is better."""
+    """Whether more is better; otherwise the target is an upper limit."""
 
     @property
     def is_reached(self) -> bool | None:
+        """Whether the target is reached; None when it was not measured."""
         if self.measured is None:
             return None
         return self.measured >= self.wanted if self.at_least else self.measured <= self.wanted
 
 
 def evaluate_targets(figures: BenchmarkFigures) -> Sequence[BenchmarkTarget]:
-    """All of them."""
+    """Return all targets with this run's figures."""
     by_size = {one.memories: one for one in figures.speeds}
     quality = figures.quality.get(HYBRID_NAME)
     found = [

@@ -1,3 +1,4 @@
-"""What `mnemon doctor` looks at, one idea per file. Each check says what is so, how bad that is, and the line that
-mends it. Checks change nothing, and none of them raises.
+"""The checks of `mnemon doctor`, a file per subject.
+
+Each check says what it found, how bad that is, and how to fix it. Checks change nothing, and none of them raises.
 """

@@ -1,4 +1,4 @@
-"""The audit log: every organization's hash chains hold from their first entry to their head."""
+"""Verify the hash chains of every organization's audit log."""
 
 from collections.abc import AsyncIterator
 
@@ -13,13 +13,13 @@ from mnemon.errors import MnemonError
 from mnemon.scope import Scope
 
 MAX_HEADS_SHOWN = 3
-"""Organizations whose head is shown; `mnemon audit head` shows any of them."""
+"""How many organizations' heads are shown; `mnemon audit head` shows any of them."""
 WHAT_TO_DO = 'docs/security.md, "When the audit log does not hold"'
-"""Where an operator reads what to do about a log that was changed."""
+"""Where the documentation says what to do about a log that was changed."""
 
 
 async def check_chains(url: str, clock: Clock, *, prepared: bool = True) -> AsyncIterator[Check]:
-    """One check for each organization whose chain is broken, or one for all of them. The URL is the owner's."""
+    """Yield a failed check per organization with a broken chain, or one check for all; the URL is the owner's."""
     db = Database(url, clock, pool_size=1, prepared=prepared, listen_url=url)
     await db.open()
     try:
@@ -32,13 +32,14 @@ async def check_chains(url: str, clock: Clock, *, prepared: bool = True) -> Asyn
 
 
 async def _verify_organizations(db: Database) -> list[Check]:
+    # Row-level security would hide rows from a login that is not the owner, which looks like an intact, empty log.
     async with db.owner_tx() as tx:
         seen = await tx.fetch_one(SQL["audit_sight"])
         if not seen["whole"]:
             return [_unreadable_log(seen["login"])]
-        everyone = [one.name for one in await list_organizations(tx)]
+        names = [one.name for one in await list_organizations(tx)]
     bad, heads, entries = [], [], 0
-    for name in everyone:
+    for name in names:
         async with db.owner_tx() as tx:
             reached, broken = await verify_log(tx, Scope(org_id=name))
         entries += reached.entry_count
@@ -49,26 +50,26 @@ async def _verify_organizations(db: Database) -> list[Check]:
     if bad:
         return bad
     shown = "; ".join(heads[:MAX_HEADS_SHOWN]) + (" …" if len(heads) > MAX_HEADS_SHOWN else "")
-    words = f"{entries:,} entries of {len(everyone)} organizations follow from each other."
+    words = f"{entries:,} entries of {len(names)} organizations are intact."
     return [ok("audit log", f"{words} {shown}" if heads else words)]
 
 
 def _unreadable_log(login: str) -> Check:
-    """The check for a login that row-level security binds, or that may not read the log at all."""
+    """Return the check for a login that row-level security binds, or that may not read the log at all."""
     words = f"The login {login} does not own the tables and cannot read every organization's log: not verified."
     fix = "set MNEMON_MIGRATION_URL to the owner's URL, or for each organization: mnemon audit verify --org NAME"
     return warn("audit log", words, fix)
 
 
 def head_summary(head: LogHead) -> str:
-    """How far a log goes, without the hashes of its lanes."""
+    """Return how many entries and lanes a log has, with its fingerprint but not the hashes of its lanes."""
     entries, lanes = head.entry_count, len(head.filled_lanes)
     many = f"{entries:,} {'entry' if entries == 1 else 'entries'} in {lanes} {'lane' if lanes == 1 else 'lanes'}"
     return f"{many}, fingerprint {head.fingerprint}"
 
 
 def describe_break(org: str, broken: ChainBreak) -> str:
-    """Where an organization's chain breaks, and what that means."""
+    """Return a sentence that says where an organization's chain breaks and what that means."""
     named = f" ({broken.id})" if broken.id else ""
     place = f"entry {broken.seq} of lane {broken.lane}{named}"
     return f"The log of {org} was changed outside Mnemon. First at {place}: {broken.meaning}"

@@ -1,4 +1,4 @@
-"""One line of the doctor's report."""
+"""One line of the report of `mnemon doctor`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from mnemon.errors import MnemonError
 
 
 class CheckState(StrEnum):
-    """How bad it is."""
+    """The severity of what a check found."""
 
     OK = "ok"
     WARN = "warn"
@@ -16,32 +16,32 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What was looked at and what was found."""
+    """What was checked and what was found."""
 
     name: str
-    """What was looked at, in a word or two."""
+    """The subject, in a word or two."""
     state: CheckState
     detail: str
-    """What is so, in a sentence."""
+    """What was found, in a sentence."""
     fix: str | None = None
-    """The line to type, or the thing to change; None when there is nothing to mend."""
+    """The command to run or the thing to change; None when there is nothing to fix."""
 
 
 def ok(name: str, detail: str, fix: str | None = None) -> Check:
-    """All is well; `fix` may still offer something."""
+    """Return a check that passed; `fix` may still offer an improvement."""
     return Check(name=name, state=CheckState.OK, detail=detail, fix=fix)
 
 
 def warn(name: str, detail: str, fix: str) -> Check:
-    """It works, and somebody will be surprised."""
+    """Return a check for something that works but is likely to cause trouble."""
     return Check(name=name, state=CheckState.WARN, detail=detail, fix=fix)
 
 
 def fail(name: str, detail: str, fix: str | None = None) -> Check:
-    """It does not work."""
+    """Return a check for something that does not work."""
     return Check(name=name, state=CheckState.FAIL, detail=detail, fix=fix)
 
 
 def fail_from_error(name: str, error: MnemonError) -> Check:
-    """An error of ours as a check: its words hold the cause and the next step."""
+    """Return a failed check from a MnemonError, whose detail has the cause and the next step."""
     return fail(name, error.detail)

@@ -1,4 +1,4 @@
-"""The database: the embedded cluster or the one a URL names, its versions, its schema, its isolation, its work."""
+"""Check the database, embedded or by URL: programs, server, schema, privileges, isolation, work, organizations."""
 
 import time
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ from mnemon.vectors.active_model import assert_active
 
 
 def check_programs(settings: Settings) -> tuple[Check, Binaries | None]:
-    """The PostgreSQL programs run."""
+    """Check that the PostgreSQL programs exist and run; return them too, None if not."""
     try:
         found = find_binaries(settings.postgres_bin_dir)
     except MnemonError as error:
@@ -33,12 +33,12 @@ def check_programs(settings: Settings) -> tuple[Check, Binaries | None]:
 
 
 def check_embedded_cluster(settings: Settings, binaries: Binaries) -> tuple[Check, bool]:
-    """The state of the embedded cluster, and whether there is one to look into."""
+    """Check the embedded cluster without starting it; also say whether it can be connected to."""
     layout = ClusterPaths(data_dir=settings.data_dir.expanduser().resolve())
     if not layout.pgdata.exists():
         if layout.created_file.exists():
             return _missing_cluster(layout), False
-        return ok("cluster", "There is no embedded database yet; the first start makes it.", "mnemon serve"), False
+        return ok("cluster", "There is no embedded database yet; the first start creates it.", "mnemon serve"), False
     try:
         choose_account(layout.data_dir, layout.pgdata)
         check_cluster(layout, binaries)
@@ -46,16 +46,14 @@ def check_embedded_cluster(settings: Settings, binaries: Binaries) -> tuple[Chec
         return fail_from_error("cluster", error), False
     running = read_postmaster(layout.pgdata)
     if running is not None and is_stopped(running.pid):
-        words = f"The embedded PostgreSQL (process {running.pid}) is stopped by a signal and answers nobody."
+        words = f"The embedded PostgreSQL (process {running.pid}) is suspended by a signal and does not respond."
         return fail("cluster", words, f"kill -CONT {running.pid}"), False
     if running is not None:
         return ok("cluster", f"The embedded PostgreSQL runs (process {running.pid}, {running.status})."), True
     if pid_in_file(layout.pgdata) is not None:
-        words = (
-            "The embedded PostgreSQL was killed; it recovers by itself at the next start, nothing acknowledged is lost."
-        )
+        words = "The embedded PostgreSQL was killed. It recovers at the next start, and no committed data is lost."
         return ok("cluster", words), True
-    return ok("cluster", "The embedded PostgreSQL is stopped, properly."), True
+    return ok("cluster", "The embedded PostgreSQL is stopped and was shut down cleanly."), True
 
 
 def _missing_cluster(layout: ClusterPaths) -> Check:
@@ -68,7 +66,7 @@ def _missing_cluster(layout: ClusterPaths) -> Check:
 
 @asynccontextmanager
 async def connect_or_explain(url: str, *, embedded: bool = False) -> AsyncIterator[psycopg.AsyncConnection | Check]:
-    """A connection, or the check that says why there is none."""
+    """Yield a connection, or the failed check that says why there is none."""
     try:
         connection = await open_connection(url)
     except psycopg.Error as error:
@@ -79,7 +77,7 @@ async def connect_or_explain(url: str, *, embedded: bool = False) -> AsyncIterat
 
 
 async def check_postgres(connection: psycopg.AsyncConnection, url: str) -> Check:
-    """The server answers, is new enough, pgvector too, and can be written to."""
+    """Check that server and pgvector are new enough and the database can be written to."""
     began = time.perf_counter()
     await connection.execute("SELECT 1")
     took = (time.perf_counter() - began) * 1000
@@ -96,7 +94,7 @@ async def check_postgres(connection: psycopg.AsyncConnection, url: str) -> Check
 
 
 async def _check_writable(connection: psycopg.AsyncConnection) -> Check | None:
-    """The check that fails where nothing can be written, or None."""
+    """Return a failed check for a database that is read-only, None for one that can be written to."""
     row = await (
         await connection.execute("SELECT current_setting('transaction_read_only') = 'on', pg_is_in_recovery()")
     ).fetchone()
@@ -115,7 +113,7 @@ async def _check_writable(connection: psycopg.AsyncConnection) -> Check | None:
 
 
 async def check_privileges(connection: psycopg.AsyncConnection) -> Check:
-    """The server's role may read and write every table."""
+    """Check that the server's role may read and write every table."""
     lacking = await unusable_tables(connection)
     if lacking:
         words = f"The role mnemon_app may not read and write: {', '.join(lacking)}."
@@ -124,7 +122,7 @@ async def check_privileges(connection: psycopg.AsyncConnection) -> Check:
 
 
 async def check_schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool]:
-    """The schema is this version's; whether it can be worked with."""
+    """Check that all migrations of this version are applied; also say whether the schema is complete."""
     done = await applied_migrations(connection)
     known = shipped_migrations()
     try:
@@ -141,13 +139,13 @@ async def check_schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool
 async def check_contents(
     url: str, clock: Clock, *, owns: bool, embedder: str | None, prepared: bool = True
 ) -> AsyncIterator[Check]:
-    """Walls, work and organizations of a database whose schema is right."""
+    """Check isolation, work, organizations and vectors of a database whose schema is complete."""
     db = Database(url, clock, pool_size=2, prepared=prepared, listen_url=url)
     await db.open()
     try:
         yield await _check_isolation(db)
         yield await _check_work(db)
-        if owns:  # another login sees no organization but its own
+        if owns:  # row-level security hides organizations from any other login
             yield await _check_organizations(db)
             if embedder is not None:
                 yield await _check_vectors(db, embedder)
@@ -167,8 +165,8 @@ async def _check_isolation(db: Database) -> Check:
 
 
 async def _check_work(db: Database) -> Check:
-    """Whether work is parked, waits for a worker, or fails and is tried again: judged as `/readyz` does."""
-    wall = SystemClock().now()
+    """Check for work that is parked, overdue or failing, by the rules of `/readyz`."""
+    wall = SystemClock().now()  # workers report by the machine's time, whatever clock file is set
     async with db.tx(None) as tx:
         parked, (since, _), reported, failing = await tx.gather(
             jobs.parked_by_organization(tx),
@@ -178,23 +176,25 @@ async def _check_work(db: Database) -> Check:
         )
     if parked:
         number, org = sum(parked.values()), next(iter(parked))
-        whose = "" if org == "local" else f" --org {org}"
-        words = f"{number} {_items_phrase(number)} parked: out of tries, kept, and not tried again until you say so."
+        org_option = "" if org == "local" else f" --org {org}"
+        words = f"{number} {_items_phrase(number)} parked: out of attempts, kept, and not run again until you retry it."
         return warn(
-            "work", words, f"mnemon jobs list --status parked{whose}  # then: mnemon jobs retry --parked{whose}"
+            "work",
+            words,
+            f"mnemon jobs list --status parked{org_option}  # then: mnemon jobs retry --parked{org_option}",
         )
     if since is not None and tx.now - since > OVERDUE_AFTER:
         late = int((tx.now - since).total_seconds())
         verdict = judge_workers(reported, now=wall, overdue=tx.now - since)
         if not verdict.claiming:
-            words = f"Work has been due for {late} s, and nobody takes it."
+            words = f"Work has been due for {late} s, and no worker takes it."
             return warn("work", words, "mnemon serve  # or: mnemon worker")
         words = f"Work has been due for {late} s; the workers are busy with {verdict.busy} of {verdict.slots} slots."
         return warn("work", words, "mnemon worker  # one more, or a larger MNEMON_WORKER_CONCURRENCY")
     if failing is not None:
         number, kind, error = failing["number"], failing["kind"], failing["error"]
-        words = f"{number} {_items_phrase(number)} being tried again (kind {kind}); the last try failed with {error}"
-        return warn("work", words, "mnemon jobs list  # mend the cause; what waits for it follows by itself")
+        words = f"{number} {_items_phrase(number)} being retried (kind {kind}); the last attempt failed with {error}"
+        return warn("work", words, "mnemon jobs list  # fix the cause; the items are then retried by themselves")
     return ok("work", "Nothing is overdue, failing or parked.")
 
 
@@ -208,16 +208,16 @@ async def _check_vectors(db: Database, embedder: str) -> Check:
             await assert_active(tx, embedder)
     except Misconfigured as error:
         return fail_from_error("vectors", error)
-    return ok("vectors", f"What is stored was embedded by {embedder}, or is about to be.")
+    return ok("vectors", f"Stored texts are embedded by {embedder}, or are queued for it.")
 
 
 async def _check_organizations(db: Database) -> Check:
     async with db.owner_tx() as tx:
         found = await list_organizations(tx)
     if not found:
-        return ok("organizations", "There is none yet; the first start makes `local` and its key.", "mnemon serve")
+        return ok("organizations", "There is none yet; the first start creates `local` and its key.", "mnemon serve")
     keyless = [one.name for one in found if not one.keys]
     if keyless:
-        words = f"{keyless[0]} has no key that opens it."
+        words = f"{keyless[0]} has no key."
         return warn("organizations", words, f"mnemon keys create --name laptop --org {keyless[0]}")
     return ok("organizations", f"{len(found)} with {sum(one.keys for one in found)} keys.")

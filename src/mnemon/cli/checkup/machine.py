@@ -1,6 +1,6 @@
-"""The machine and the words it was given: Python, settings, data directory, room, port, completion.
+"""Check the machine: Python, setting names, data directory, disk space, port, shell completion.
 
-Names that read like settings and are none: in the environment, in `.env` and in `mnemon.toml`.
+Also finds names in the environment, `.env` and `mnemon.toml` that look like settings and are not.
 """
 
 import difflib
@@ -26,23 +26,23 @@ from mnemon.cli.server_address import ServerAddress, running_server
 from mnemon.settings import Settings
 
 OTHER_VARIABLES = frozenset({"MNEMON_ORG", "MNEMON_USER", "MNEMON_URL", "MNEMON_KEY", "MNEMON_API_KEY"})
-"""Variables that begin like settings and belong to commands and clients; those of tests begin with MNEMON_TEST_."""
+"""Variables of commands and clients that begin like settings; those of tests begin with MNEMON_TEST_."""
 _SETTING_VARIABLES = {name: f"MNEMON_{name.upper()}" for name in Settings.model_fields}
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownSetting:
-    """A name that has no effect."""
+    """A name that looks like a setting and has no effect."""
 
     place: str
-    """Where it stands: `the environment`, or the file's name."""
+    """Where it was found: `the environment`, or the file's name."""
     name: str
     meant: str | None
-    """The setting that is spelt most like it, as that place writes it."""
+    """The setting with the closest spelling, in the form that place uses; None if none is close."""
 
     @property
     def fix(self) -> str:
-        """What to type, or what to write into the file."""
+        """The command to run, or what to change in the file."""
         if self.place == "the environment":
             return f"unset {self.name}" + (f"; export {self.meant}=…" if self.meant else "")
         write = f"write {self.meant}" if self.meant else "remove it"
@@ -50,7 +50,7 @@ class UnknownSetting:
 
 
 def unknown_settings(environment: Mapping[str, str], folder: Path) -> list[UnknownSetting]:
-    """Every name that no setting has. A misspelt setting would silently be nothing."""
+    """Return every name that is not a setting: a misspelt setting would be ignored silently."""
     variables = [name for name in environment if name.startswith("MNEMON_")]
     dotenv = folder / ".env"
     lines = [name for name in dotenv_values(dotenv) if name.upper().startswith("MNEMON_")] if dotenv.is_file() else []
@@ -90,7 +90,7 @@ DISK_WARN_BYTES = 1_000_000_000
 
 
 def check_python() -> Check:
-    """The interpreter is new enough."""
+    """Check that Python is new enough."""
     version = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
         return fail("python", f"Python {version} is too old; 3.11 or newer is needed.", "make run")
@@ -98,43 +98,44 @@ def check_python() -> Check:
 
 
 def check_setting_names(environment: Mapping[str, str], folder: Path) -> Check:
-    """Every name in the environment and in this folder's files is a setting: a misspelt one is silently nothing."""
+    """Warn about names in the environment and this folder's files that are not settings."""
     odd = unknown_settings(environment, folder)
     if not odd:
         named = sum(f"MNEMON_{name.upper()}" in environment for name in Settings.model_fields)
-        return ok("settings", f"All settings are readable; {named} come from the environment.")
+        return ok("settings", f"All settings are valid; {named} come from the environment.")
     words = "; ".join(f"{one.name} in {one.place} is not a setting and has no effect" for one in odd)
     return warn("settings", f"{words}.", odd[0].fix)
 
 
 def check_data_dir(folder: Path) -> list[Check]:
-    """The data directory can be written to and its disk has room."""
+    """Check that the data directory can be written to, is private, and has disk space."""
     folder = folder.expanduser().absolute()
+    # The directory need not exist yet: then its nearest existing parent decides.
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         return [fail("data directory", f"{folder} cannot be written by this user.", "export MNEMON_DATA_DIR=~/mnemon")]
-    made = "is there" if there == folder else "will be made at the first start"
+    made = "exists" if there == folder else "will be created at the first start"
     return [_check_permissions(folder, made), check_disk_space(there, shutil.disk_usage(there).free)]
 
 
 def _check_permissions(folder: Path, made: str) -> Check:
     if folder.exists() and folder.stat().st_mode & 0o077:
-        return warn("data directory", f"{folder} {made}, and other users may look into it.", f"chmod 700 {folder}")
+        return warn("data directory", f"{folder} {made}, and other users can read it.", f"chmod 700 {folder}")
     return ok("data directory", f"{folder} {made}.")
 
 
 def check_disk_space(folder: Path, free: int) -> Check:
-    """The disk has room for the database and its log."""
+    """Check that the disk has space for the database and its log."""
     words = f"{free / 1e9:.1f} GB free on the disk of {folder}."
     if free < DISK_FAIL_BYTES:
         return fail("disk space", words, f"df -h {folder}  # free some space, or set MNEMON_DATA_DIR to a larger disk")
     if free < DISK_WARN_BYTES:
-        return warn("disk space", words, f"df -h {folder}  # 1 GB or more is comfortable")
+        return warn("disk space", words, f"df -h {folder}  # keep 1 GB or more free")
     return ok("disk space", words)
 
 
 def check_listening(settings: Settings) -> Iterable[Check]:
-    """The port is free, or it is our own server that has it; and who can reach it."""
+    """Check that the port is free or used by a Mnemon server, and warn when other machines can reach it."""
     served = running_server(settings.data_dir)
     yield _check_port(settings.host, settings.port) if served is None else _check_running_server(served)
     if not settings.is_loopback:
@@ -146,7 +147,7 @@ def check_listening(settings: Settings) -> Iterable[Check]:
 
 
 def _check_running_server(served: ServerAddress) -> Check:
-    """The server that this data directory says it has answers."""
+    """Check that the server announced in the data directory answers."""
     version = _mnemon_version(served.host, served.port)
     if version is None:
         return fail(
@@ -160,13 +161,14 @@ def _check_running_server(served: ServerAddress) -> Check:
 def _check_port(host: str, port: int) -> Check:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # As the server binds: a port whose last connections are in TIME_WAIT is free for both.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
             why = error
         else:
-            return ok("port", f"{host}:{port} is free." if port else "A free port is taken at start.")
+            return ok("port", f"{host}:{port} is free." if port else "The server will pick a free port.")
     version = _mnemon_version(host, port)
     if version is not None:
         return ok("port", f"A Mnemon server ({version}) answers at {host}:{port}.")
@@ -180,17 +182,19 @@ def _port_fix(error: OSError) -> str:
 
 
 def _mnemon_version(host: str, port: int) -> str | None:
+    """Return the version of the Mnemon server that answers there; None when none does."""
     place = "127.0.0.1" if host in {"0.0.0.0", "localhost"} else f"[{host}]" if ":" in host else host  # noqa: S104
     try:
+        # Two seconds are enough for this machine, and a port of another program may never answer.
         with urllib.request.urlopen(f"http://{place}:{port}/healthz", timeout=2) as answer:
-            said = json.load(answer)
+            health = json.load(answer)
     except (OSError, ValueError, urllib.error.URLError):
         return None
-    return str(said["version"]) if isinstance(said, dict) and "version" in said else None
+    return str(health["version"]) if isinstance(health, dict) and "version" in health else None
 
 
 def check_completion(home: Path, shell: str) -> Check:
-    """Whether the shell completes our words; a matter of comfort, never a failure."""
+    """Say whether shell completion is installed; never a failure."""
     places = {
         "bash": home / ".bash_completions" / "mnemon.sh",
         "zsh": home / ".zfunc" / "_mnemon",
@@ -198,7 +202,7 @@ def check_completion(home: Path, shell: str) -> Check:
     }
     name = Path(shell).name
     if name in places and places[name].exists():
-        return ok("completion", f"{name} completes mnemon's words.")
+        return ok("completion", f"{name} completes mnemon's commands.")
     return ok(
-        "completion", f"{name or 'The shell'} does not complete mnemon's words yet.", "mnemon --install-completion"
+        "completion", f"{name or 'The shell'} does not complete mnemon's commands yet.", "mnemon --install-completion"
     )

@@ -1,4 +1,4 @@
-"""The models and the clock: what answers, what embeds, and what time it is."""
+"""Check the model, the embedder, the clock file, and paths that settings name."""
 
 import os
 from collections.abc import AsyncIterator
@@ -13,13 +13,13 @@ from mnemon.settings import Settings
 
 
 def check_model(settings: Settings) -> Check:
-    """Which model answers; offline is said plainly."""
+    """Check that the configured models can be set up; say plainly when there is none. No request is sent."""
     named = tuple(filter(None, (settings.model, settings.reflection_model)))
     if set(named) == {"offline"}:
         return ok(
             "model",
-            "Offline: rules instead of a language model. Precise, but it notices only what is said plainly, and a "
-            "reply is what memory knows.",
+            "Offline: rules instead of a language model. They are precise but notice only plain statements, and a "
+            "reply only repeats what is remembered.",
             "export MNEMON_MODEL=openai:… MNEMON_MODEL_API_KEY=…  # for a language model",
         )
     try:
@@ -29,11 +29,11 @@ def check_model(settings: Settings) -> Check:
         return fail_from_error("model", error)
     at = f" at {settings.model_base_url}" if settings.model_base_url else ""
     after = f"; {settings.reflection_model} reflects" if settings.reflection_model else ""
-    return ok("model", f"{settings.model}{at} answers{after}. It is set up and was not asked anything.")
+    return ok("model", f"{settings.model}{at} replies{after}. It is configured; no test request was sent.")
 
 
 def embedder_name(settings: Settings) -> str | None:
-    """The name that the embedder's vectors are stored under; None when the setting names none."""
+    """Return the name that the embedder's vectors are stored under; None when the setting is invalid."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
     try:
         return connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key).model
@@ -42,7 +42,7 @@ def embedder_name(settings: Settings) -> str | None:
 
 
 async def check_embedder(settings: Settings) -> Check:
-    """The embedder loads; the local one is tried."""
+    """Check that the embedder can be set up, and embed a text if it is the local one."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
     try:
         found = connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key)
@@ -50,19 +50,19 @@ async def check_embedder(settings: Settings) -> Check:
         return fail_from_error("embedder", error)
     try:
         if settings.embedder != "local":
-            return ok("embedder", f"{found.model} is set up; it was not asked anything.")
+            return ok("embedder", f"{found.model} is configured; no test request was sent.")
         vectors = await found.embed(["a few words"])
     except MnemonError as error:
         return fail_from_error("embedder", error)
     finally:
         await found.close()
     if vectors.shape != (1, found.dimension) or not vectors.any():
-        return fail("embedder", f"{found.model} gives no usable vectors.", "make run  # installs it again")
-    return ok("embedder", f"{found.model} gives vectors of {found.dimension} dimensions.")
+        return fail("embedder", f"{found.model} returns no usable vectors.", "make run  # installs it again")
+    return ok("embedder", f"{found.model} returns vectors of {found.dimension} dimensions.")
 
 
 async def check_clock(settings: Settings) -> AsyncIterator[Check]:
-    """A clock file, where one is named, can be read and is allowed."""
+    """Check the clock file, if one is set: it must be readable and allowed, and it is always a warning."""
     if settings.clock_file is None:
         return
     try:
@@ -71,12 +71,12 @@ async def check_clock(settings: Settings) -> AsyncIterator[Check]:
         yield fail_from_error("clock", error)
     else:
         away = abs((now - SystemClock().now()).days)
-        words = f"Every process takes {format_time(now)} for now, {away} days from the machine's time."
+        words = f"Every process uses the time {format_time(now)}, {away} days from the machine's."
         yield warn("clock", words, "unset MNEMON_CLOCK_FILE")
 
 
 def usable_clock(settings: Settings) -> Clock:
-    """The clock in force, or the machine's when that one cannot be read."""
+    """Return the configured clock, or the machine's when that one cannot be read."""
     try:
         return make_clock(settings)
     except MnemonError:
@@ -84,7 +84,7 @@ def usable_clock(settings: Settings) -> Clock:
 
 
 def check_paths(settings: Settings) -> list[Check]:
-    """Files and directories that settings name exist."""
+    """Check that files and directories named by settings exist; return the failures only."""
     found: list[Check] = []
     if settings.claude_cli is not None and not os.access(settings.claude_cli, os.X_OK):
         words = f"MNEMON_CLAUDE_CLI {settings.claude_cli} is not a program."

@@ -1,7 +1,7 @@
-"""Whether a pooler in transaction mode stands in front of the database and loses statements that were prepared by name.
+"""Detect a pooler in transaction mode that loses prepared statements.
 
-A pooler gives each transaction any free server connection, so whether one statement fails is luck. The probe leaves
-nothing to it: a second client holds the connection on which the first has prepared its statement.
+Such a pooler gives each transaction any free server connection, so whether a prepared statement is missing there is
+luck. The probe forces it: a second client holds the server connection on which the first has prepared its statement.
 """
 
 import asyncio
@@ -15,18 +15,17 @@ from mnemon.db.connect import open_connection
 
 _BACKEND_PID_SQL = "SELECT pg_backend_pid()"
 _MAX_HOLDERS = 4
-"""Clients that may be opened to get hold of one server connection; poolers hand out the last used one first."""
+"""Clients to open at most until one holds that connection; poolers hand out the last used connection first."""
 _WAIT_S = 3.0
-"""How long a holder waits for a server connection: a pool in session mode may have none left."""
+"""How long a client waits for a server connection: a pool in session mode may have none left."""
 
 
 async def check_named_statements(url: str) -> Check | None:
-    """The check that fails where statements prepared by name are lost between transactions, or None."""
+    """Return a failed check where named prepared statements are lost between transactions, else None."""
     async with AsyncExitStack() as opened:
         client = await opened.enter_async_context(await open_connection(url))
-        if (
-            await _backend_pid(client) == client.info.backend_pid
-        ):  # a pooler makes up the number it gives to its clients
+        # A pooler invents the process id it reports at connect: if it is the backend's own, there is no pooler.
+        if await _backend_pid(client) == client.info.backend_pid:
             return None
         try:
             lost = await _loses_statements(client, url, opened)
@@ -36,13 +35,16 @@ async def check_named_statements(url: str) -> Check | None:
         return None
     return fail(
         "pooler",
-        "A pooler in transaction mode stands in front of the database and loses prepared statements.",
+        "There is a pooler in transaction mode before the database, and it loses prepared statements.",
         "export MNEMON_PREPARED_STATEMENTS=false  # docs/postgresql.md, or connect without the pooler",
     )
 
 
 async def _loses_statements(client: psycopg.AsyncConnection, url: str, opened: AsyncExitStack) -> bool:
-    """Prepare a statement, take its connection away, use it again: raises the error of a pooler that loses it."""
+    """Prepare a statement, occupy its server connection, and use it again.
+
+    Returns whether it is lost, or raises PostgreSQL's error about the statement, which means the same.
+    """
     client.prepare_threshold = 0
     first = await _backend_pid(client)
     for _ in range(_MAX_HOLDERS):
@@ -57,10 +59,10 @@ async def _loses_statements(client: psycopg.AsyncConnection, url: str, opened: A
             async with asyncio.timeout(_WAIT_S):
                 moved = await _backend_pid(client) != first
         except TimeoutError:
-            return True  # the holders have every server connection, this client's too
+            return True  # the holders occupy every server connection, this client's too
         if moved:
-            return False  # the pooler took the statement along, as newer ones can
-    return False  # it keeps its connection: session mode
+            return False  # on another backend without an error: newer poolers carry statements along
+    return False  # always the same backend: session mode
 
 
 async def _backend_pid(connection: psycopg.AsyncConnection) -> int:

@@ -1,5 +1,5 @@
-"""The story `mnemon demo` tells: what is said and asked, as data, and the stage that plays it.
+"""The story of `mnemon demo`: its steps as data (TOML), and the player that sends them to the server.
 
-It goes through the real pipeline with a scripted model and a clock of its own, and writes nothing itself: every row is
-the doing of a door or a job.
+The player uses the HTTP API with a scripted model and a clock of its own. It writes no rows itself: every row comes
+from a request or a job.
 """

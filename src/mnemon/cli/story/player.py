@@ -1,4 +1,4 @@
-"""The stage: a whole house in this process, without a socket, on which the story is played step by step."""
+"""Play the demo's story step by step against a server in this process, without a socket."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,19 +26,19 @@ LEAD_SCHEDULE = "0 7 1 * *"
 
 
 class DemoStepFailed(MnemonError):
-    """The house answered a step of the story with an error."""
+    """The server answered a step of the story with an error."""
 
     code = "off_script"
 
 
 class DemoPlayer:
-    """Plays steps through the HTTP doors and runs whatever work they make due, as of the story's time."""
+    """Send steps to the HTTP API and run the jobs that they make due, at the story's time."""
 
     def __init__(
-        self, story: DemoStory, prompter: DemoScript, clock: ManualClock, runner: Runner, http: httpx2.AsyncClient
+        self, story: DemoStory, script: DemoScript, clock: ManualClock, runner: Runner, http: httpx2.AsyncClient
     ):
         self._story = story
-        self._prompter = prompter
+        self._script = script
         self._clock = clock
         self._runner = runner
         self._http = http
@@ -55,128 +55,137 @@ class DemoPlayer:
         }
 
     async def create_participants(self) -> None:
-        """Personas and agents exist."""
+        """Create the story's personas and agents."""
         for persona in self._story.personas:
             body = {name: persona[name] for name in ("name", "prompt", "engagement")}
             await self._request_json("PUT", f"/api/personas/{persona['id']}", body)
-        for told in self._story.agents:
+        for agent in self._story.agents:
             body = {
-                "name": told["name"],
-                "skill": told["skill"],
-                "defaultPrompt": told["prompt"],
-                "role": told.get("role", "solo"),
-                "team": [self._agents[key]["id"] for key in told.get("team", ())],
-                "cardType": told["card_type"],
-                "schedule": told.get("schedule"),
-                "adapterConfig": told.get("config", {}),
+                "name": agent["name"],
+                "skill": agent["skill"],
+                "defaultPrompt": agent["prompt"],
+                "role": agent.get("role", "solo"),
+                "team": [self._agents[key]["id"] for key in agent.get("team", ())],
+                "cardType": agent["card_type"],
+                "schedule": agent.get("schedule"),
+                "adapterConfig": agent.get("config", {}),
             }
             made = await self._request_json("POST", "/api/agents", body)
-            self._agents[told["key"]] = {**told, "id": made["id"]}
-            self._clock.advance(timedelta(minutes=1))  # listed in the order they came
+            self._agents[agent["key"]] = {**agent, "id": made["id"]}
+            self._clock.advance(timedelta(minutes=1))  # ids sort by time: agents are listed in this order
 
     async def play_step(self, step: DemoStep, begin: datetime) -> None:
-        """The step has happened, and everything it set going."""
+        """Play one step and run the jobs that it enqueued."""
         at = begin + step.after
-        if step.kind != "morning":  # a morning's heartbeat is itself what becomes due
+        # A morning's run comes from the schedule: it becomes due when `_play_morning` moves the clock.
+        if step.kind != "morning":
             await self._advance_to(at)
         await self._play[step.kind](step.told | {"when": at})
         await self._runner.drain()
 
     async def finish_story(self, now: datetime) -> None:
-        """The story has caught up with the present; no agent wakes after its last step, when the script is gone."""
+        """Move the story's time to the present.
+
+        Kestrel's schedule is removed first and Meridian's is set afterwards: a run that became due in between would
+        find no script to answer with.
+        """
         await self._request_json("PATCH", f"/api/agents/{self._agents['kestrel']['id']}", {"schedule": None})
         await self._advance_to(now)
         await self._request_json("PATCH", f"/api/agents/{self._agents['meridian']['id']}", {"schedule": LEAD_SCHEDULE})
 
     async def _advance_to(self, at: datetime) -> None:
+        """Set the story's clock, which never goes back, and run what has become due."""
         if at > self._clock.now():
             self._clock.set_time(at)
         await self._runner.drain()
 
-    async def _play_turn(self, told: StepData) -> None:
-        self._prompter.prepare_turn(told)
-        who = {"userId": told["who"], "personaId": told["persona"]}
-        if not told.get("tools"):
-            await self._request_json("POST", "/api/chat", {**who, "message": told["says"], "stream": False})
+    async def _play_turn(self, data: StepData) -> None:
+        self._script.prepare_turn(data)
+        who = {"userId": data["who"], "personaId": data["persona"]}
+        if not data.get("tools"):
+            await self._request_json("POST", "/api/chat", {**who, "message": data["says"], "stream": False})
             return
         messages = [
-            {"role": "user", "content": told["says"]},
-            {"role": "assistant", "content": told["reply"]},
+            {"role": "user", "content": data["says"]},
+            {"role": "assistant", "content": data["reply"]},
         ]
-        body = {**who, "messages": messages, "toolResults": told["tools"], "expectations": told.get("expects", [])}
+        body = {**who, "messages": messages, "toolResults": data["tools"], "expectations": data.get("expects", [])}
         await self._request_json("POST", "/api/turns", body)
 
-    async def _play_morning(self, told: StepData) -> None:
+    async def _play_morning(self, data: StepData) -> None:
         agent = self._agents["kestrel"]
-        self._prompter.prepare_run(told, agent["name"])
-        await self._advance_to(told["when"])
-        self._prompter.script.clear_faults()
-        await self._remember_run(told, agent["id"])
+        self._script.prepare_run(data, agent["name"])
+        await self._advance_to(data["when"])
+        self._script.script.clear_faults()
+        await self._remember_run(data, agent["id"])
 
-    async def _post_prices(self, told: StepData) -> None:
-        await self._request_json("POST", "/api/prices", [{**told["bar"], "at": format_time(told["when"])}])
+    async def _post_prices(self, data: StepData) -> None:
+        await self._request_json("POST", "/api/prices", [{**data["bar"], "at": format_time(data["when"])}])
 
-    async def _play_run(self, told: StepData) -> None:
-        agent = self._agents[told["agent"]]
-        self._prompter.prepare_run(told, agent["name"])
-        run = await self._request_json("POST", f"/api/agents/{agent['id']}/runs", {"prompt": told["prompt"]})
-        self._runs[told["key"]] = run["id"]
+    async def _play_run(self, data: StepData) -> None:
+        agent = self._agents[data["agent"]]
+        self._script.prepare_run(data, agent["name"])
+        run = await self._request_json("POST", f"/api/agents/{agent['id']}/runs", {"prompt": data["prompt"]})
+        self._runs[data["key"]] = run["id"]
 
-    async def _play_re_examination(self, told: StepData) -> None:
-        parent = self._runs[told["of"]]
+    async def _play_re_examination(self, data: StepData) -> None:
+        parent = self._runs[data["of"]]
         agent_id = (await self._request_json("GET", f"/api/runs/{parent}"))["agentId"]
         name = next(agent["name"] for agent in self._agents.values() if agent["id"] == agent_id)
-        self._prompter.prepare_run(told, name)
+        self._script.prepare_run(data, name)
         await self._request_json("POST", f"/api/runs/{parent}/re-examine")
 
-    async def _play_resolution(self, told: StepData) -> None:
-        body = {"outcome": told["outcome"], "note": told["note"]}
-        await self._request_json("POST", f"/api/runs/{self._runs[told['of']]}/resolve", body)
+    async def _play_resolution(self, data: StepData) -> None:
+        body = {"outcome": data["outcome"], "note": data["note"]}
+        await self._request_json("POST", f"/api/runs/{self._runs[data['of']]}/resolve", body)
 
-    async def _play_chat(self, told: StepData) -> None:
-        agent = self._agents[told["agent"]]
-        self._prompter.prepare_chat(told, agent["name"])
-        body = {"message": told["says"], "stream": False}
-        asking = asyncio.create_task(self._request_json("POST", f"/api/agents/{agent['id']}/chat", body))
-        while not asking.done():
+    async def _play_chat(self, data: StepData) -> None:
+        agent = self._agents[data["agent"]]
+        self._script.prepare_chat(data, agent["name"])
+        body = {"message": data["says"], "stream": False}
+        reply = asyncio.create_task(self._request_json("POST", f"/api/agents/{agent['id']}/chat", body))
+        # The reply is a job, and this process is its only worker: run jobs while the request waits for it.
+        while not reply.done():
             await self._runner.drain()
             await asyncio.sleep(0.02)
-        await asking
+        await reply
 
-    async def _remember_run(self, told: StepData, agent_id: str) -> None:
-        if "key" in told:
+    async def _remember_run(self, data: StepData, agent_id: str) -> None:
+        if "key" in data:
             latest = await self._request_json("GET", f"/api/agents/{agent_id}/runs?limit=1")
-            self._runs[told["key"]] = latest[0]["id"]
+            self._runs[data["key"]] = latest[0]["id"]
 
     async def _request_json(self, method: str, path: str, body: Any = None) -> Any:
-        answer = await self._http.request(method, path, json=body)
-        if answer.is_error:
-            raise DemoStepFailed(f"{method} {path} answered {answer.status_code}: {answer.json().get('detail', '')}")
-        return answer.json()["data"]
+        response = await self._http.request(method, path, json=body)
+        if response.is_error:
+            raise DemoStepFailed(
+                f"{method} {path} answered {response.status_code}: {response.json().get('detail', '')}"
+            )
+        return response.json()["data"]
 
 
 @asynccontextmanager
 async def open_player(
     services: Services, url: str, org: str, story: DemoStory, begin: datetime
 ) -> AsyncIterator[DemoPlayer]:
-    """A stage over this database, at the story's first hour; its key is revoked when the curtain falls."""
+    """Yield a player over this database at the story's first hour; its key is revoked at the end."""
     clock = ManualClock(begin)
-    prompter = DemoScript(clock, [step.told for step in story.steps if step.kind == "turn"])
+    script = DemoScript(clock, [step.told for step in story.steps if step.kind == "turn"])
     index = SharedObjects(IndexCache(megabytes=services.settings.index_memory_mb))
     db = make_database(services.settings, url, clock, attached=index)
-    llm = ScriptedLlm(prompter.script)
-    settings = services.settings.model_copy(update={"rate_limit_per_minute": 0})
-    house = replace(services, db=db, llm=llm, reflector=llm, clock=clock, settings=settings)
+    llm = ScriptedLlm(script.script)
+    settings = services.settings.model_copy(update={"rate_limit_per_minute": 0})  # 0: the story is not limited
+    demo_services = replace(services, db=db, llm=llm, reflector=llm, clock=clock, settings=settings)
     scope = Scope(org_id=org)
     await db.open()
     try:
         async with db.tx(org) as tx:
             key, text = await create_key(tx, scope, name="demo")
-        runner = Runner(db, clock, all_job_kinds(house), only=org)
-        transport = httpx2.ASGITransport(app=make_app(house, worker=False))
+        runner = Runner(db, clock, all_job_kinds(demo_services), only=org)
+        transport = httpx2.ASGITransport(app=make_app(demo_services, worker=False))
         headers = {"Authorization": f"Bearer {text}"}
         async with httpx2.AsyncClient(transport=transport, base_url="http://demo", headers=headers, timeout=60) as http:
-            yield DemoPlayer(story, prompter, clock, runner, http)
+            yield DemoPlayer(story, script, clock, runner, http)
         async with db.tx(org) as tx:
             await revoke_key(tx, scope, key.id)
     finally:

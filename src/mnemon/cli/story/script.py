@@ -1,4 +1,4 @@
-"""What the scripted model says in the story: the answers of one step at a time, and standing ones for upkeep."""
+"""What the scripted model answers in the story: the answers of each step, and defaults for background jobs."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class DemoScript:
-    """Holds the script up to date with the story. Every answer takes the model a few seconds of the story's time."""
+    """Fill the model's script step by step. Each answer moves the story's clock on by a few seconds."""
 
     def __init__(self, clock: ManualClock, turns: Sequence[StepData]) -> None:
         self.script = Script()
@@ -28,37 +28,37 @@ class DemoScript:
         self.script.set_default_answer("SessionSummary", self._summary_answer)
         self.script.set_default_answer("Spine", {})
 
-    def prepare_turn(self, told: StepData) -> None:
-        """The model answers this turn and its reflection as told."""
-        gists = self._said.setdefault((told["who"], told["persona"]), [])
-        gists.append(told["gist"])
-        if not told.get("tools"):
-            self.script.add_replies(lambda asked: self._answer_after(3, told["reply"]))
-        self.script.add_answers("Reflection", lambda asked: self._reflection_answer(asked, told, gists))
+    def prepare_turn(self, data: StepData) -> None:
+        """Script the reply to this turn and the answer of its reflection."""
+        gists = self._said.setdefault((data["who"], data["persona"]), [])
+        gists.append(data["gist"])
+        if not data.get("tools"):
+            self.script.add_replies(lambda request: self._answer_after(3, data["reply"]))
+        self.script.add_answers("Reflection", lambda request: self._reflection_answer(request, data, gists))
 
-    def prepare_run(self, told: StepData, by: str) -> None:
-        """The model's agents speak as told, and the run's card is filled so."""
-        self._spoken = {by: told.get("says", "The levels are clear enough to say so."), **told.get("reports", {})}
-        if told.get("fails"):
+    def prepare_run(self, data: StepData, by: str) -> None:
+        """Script what the agent and its specialists say in this run, and its card or its failure."""
+        self._spoken = {by: data.get("says", "The levels are clear enough to say so."), **data.get("reports", {})}
+        if data.get("fails"):
             self.script.add_fault("error", on="chat")
         else:
-            self.script.add_answers("Card", lambda asked: self._answer_after(4, told["card"]))
+            self.script.add_answers("Card", lambda request: self._answer_after(4, data["card"]))
 
-    def prepare_chat(self, told: StepData, by: str) -> None:
-        """The agent replies as told."""
-        self._spoken = {by: told["reply"]}
+    def prepare_chat(self, data: StepData, by: str) -> None:
+        """Script the agent's reply to this chat message."""
+        self._spoken = {by: data["reply"]}
 
-    def _reflection_answer(self, asked: ScriptedRequest, told: StepData, gists: list[str]) -> dict[str, Any]:
-        answer: dict[str, Any] = {name: told[name] for name in SECTIONS if name in told}
+    def _reflection_answer(self, request: ScriptedRequest, data: StepData, gists: list[str]) -> dict[str, Any]:
+        answer: dict[str, Any] = {name: data[name] for name in SECTIONS if name in data}
         if "engagement" in answer:
-            answer["engagement"] = _insert_evidence_ids(answer["engagement"], asked.prompt)
-        if "rolling_summary" in (asked.schema or {}).get("properties", {}):
+            answer["engagement"] = _insert_evidence_ids(answer["engagement"], request.prompt)
+        if "rolling_summary" in (request.schema or {}).get("properties", {}):
             answer["rolling_summary"] = " ".join(gists[-_GISTS_KEPT:])
         return self._answer_after(2, answer)
 
-    def _summary_answer(self, asked: ScriptedRequest) -> dict[str, Any]:
-        """The session in the gists of its turns."""
-        inside = [turn for turn in self._turns if turn["says"] in asked.prompt]
+    def _summary_answer(self, request: ScriptedRequest) -> dict[str, Any]:
+        """Return a session's summary made from the gists of its turns."""
+        inside = [turn for turn in self._turns if turn["says"] in request.prompt]
         gists = [turn["gist"] for turn in inside] or ["A short conversation."]
         todos = [todo for turn in inside for todo in turn.get("todos", ()) if todo["op"] == "add"]
         return {
@@ -77,21 +77,21 @@ class DemoScript:
             "tone": "warm" if inside and inside[0]["persona"] == "juno" else "matter-of-fact",
         }
 
-    def _agent_reply(self, asked: ScriptedRequest) -> str:
-        """What the agent whose skill opens the prompt has to say."""
-        heading = asked.system.split("\n", 1)[0].strip("# ")
+    def _agent_reply(self, request: ScriptedRequest) -> str:
+        """Return the scripted words of the agent whose skill is at the start of the system prompt."""
+        heading = request.system.split("\n", 1)[0].strip("# ")
         return self._answer_after(3, self._spoken.get(heading, "Understood."))
 
-    def _answer_after(self, seconds: int, said: R) -> R:
+    def _answer_after(self, seconds: int, answer: R) -> R:
         self._clock.advance(timedelta(seconds=seconds))
-        return said
+        return answer
 
 
 def _insert_evidence_ids(engagement: dict[str, Any], prompt: str) -> dict[str, Any]:
-    """The proposal with the contradictions it settles named by the ids the prompt shows."""
+    """Return the proposal with the contradictions it resolves named by their ids, which only the prompt shows."""
     shown = {line.strip(): evidence_id for evidence_id, line in _CONTRADICTION_LINE.findall(prompt)}
-    landed = [
+    evidence = [
         {**one, "resolves": [shown.get(line, line) for line in one.get("resolves", ())]}
         for one in engagement.get("evidence", ())
     ]
-    return {**engagement, "evidence": landed}
+    return {**engagement, "evidence": evidence}

@@ -1,4 +1,4 @@
-"""The story's files as steps in the order of their time."""
+"""Read the story's TOML files into steps, ordered by time."""
 
 import tomllib
 from collections.abc import Iterator
@@ -13,22 +13,23 @@ StepKind = Literal["turn", "morning", "market", "run", "again", "resolve", "chat
 MORNING_TIME = "07:30"
 EVENING_TIME = "21:00"
 _PRICES_IN_THOUSANDS = ("entry", "take_profit", "stop_loss")
+"""Card slots that the files give in thousands."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoStep:
-    """Something that happens at a time of the story."""
+    """Something that happens at a moment of the story."""
 
     kind: StepKind
     after: timedelta
-    """Since the story's first midnight."""
+    """Time since the story's first midnight."""
     told: StepData
-    """The file's words for it."""
+    """The step's table in the TOML file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoStory:
-    """Who there is, and what happens."""
+    """The personas, the agents and the steps."""
 
     personas: tuple[StepData, ...]
     agents: tuple[StepData, ...]
@@ -36,7 +37,7 @@ class DemoStory:
 
 
 def read_story() -> DemoStory:
-    """The story as its files tell it."""
+    """Return the story from its files."""
     agents, trades = _read_file("agents"), _read_file("trades")
     steps = [
         *_parse_steps("turn", _read_file("talks")["turn"]),
@@ -44,7 +45,7 @@ def read_story() -> DemoStory:
         *_parse_steps("again", [*agents["again"], *trades["again"]]),
         *_parse_steps("resolve", agents["resolve"]),
         *_parse_steps("chat", agents["chat"]),
-        *_parse_steps("morning", [_morning_data(told, trades["market"]["symbol"]) for told in trades["morning"]]),
+        *_parse_steps("morning", [_morning_data(data, trades["market"]["symbol"]) for data in trades["morning"]]),
         *_parse_steps("market", _price_bars(trades["market"])),
     ]
     return DemoStory(
@@ -54,16 +55,18 @@ def read_story() -> DemoStory:
     )
 
 
-def _parse_steps(kind: StepKind, told: list[StepData]) -> Iterator[DemoStep]:
-    for one in told:
-        hours, minutes = one["at"].split(":")
-        yield DemoStep(kind=kind, after=timedelta(days=one["day"], hours=int(hours), minutes=int(minutes)), told=one)
+def _parse_steps(kind: StepKind, tables: list[StepData]) -> Iterator[DemoStep]:
+    for table in tables:
+        hours, minutes = table["at"].split(":")
+        yield DemoStep(
+            kind=kind, after=timedelta(days=table["day"], hours=int(hours), minutes=int(minutes)), told=table
+        )
 
 
-def _morning_data(told: StepData, symbol: str) -> StepData:
-    card = {"symbol": symbol, **told.get("card", {})}
+def _morning_data(data: StepData, symbol: str) -> StepData:
+    card = {"symbol": symbol, **data.get("card", {})}
     levels = {name: card[name] * 1000 for name in _PRICES_IN_THOUSANDS if name in card}
-    return {**told, "at": MORNING_TIME, "card": {**card, **levels}}
+    return {**data, "at": MORNING_TIME, "card": {**card, **levels}}
 
 
 def _price_bars(market: StepData) -> list[StepData]:

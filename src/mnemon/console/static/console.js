@@ -70,7 +70,7 @@
     }
   });
 
-  // The palette: pages by name, and whatever was typed as a search of memories.
+  // The palette: pages by name, and a search of memories for what was typed.
   const openPalette = () => {
     const dialog = $("#palette");
     if (!dialog || dialog.open) return;
@@ -100,7 +100,7 @@
       if (event.key === "ArrowDown") place = Math.min(found.length - 1, place + 1);
       else if (event.key === "ArrowUp") place = Math.max(0, place - 1);
       else if (event.key === "Enter") { event.preventDefault(); if (found[place]) go(found[place][1]); return; }
-      else if (event.key === "Escape") { event.preventDefault(); dialog.close(); return; } // it would only empty the field
+      else if (event.key === "Escape") { event.preventDefault(); dialog.close(); return; } // otherwise Escape only empties the search field
       else return;
       event.preventDefault();
       draw();
@@ -110,12 +110,12 @@
     input.focus();
   };
 
-  // Live: a page names its topic in data-live; when it changed, the page is fetched again. The event's id is what was last
-  // seen, so a reconnect learns what it missed.
+  // Live updates: a page names its topic in data-live and is fetched again when the topic changed. The event's id is the
+  // version seen last, so a reconnect learns whether it missed a change.
   let source = null;
   let paused = false;
   let behind = false;
-  // What was typed and not sent is never swapped away: the page waits until it is sent or taken back.
+  // Never replace a page with unsent input: wait until the form is sent or as it was.
   const started = (field) => {
     if (field.type === "checkbox") return field.checked !== field.defaultChecked;
     if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((one) => one.defaultSelected));
@@ -125,7 +125,7 @@
   const refresh = () => {
     if (paused || document.hidden || typing(document.activeElement) || $("dialog[open]") || written()) { behind = true; return; }
     behind = false;
-    const notice = $("#main .notice"); // it was said once, and stays until one goes elsewhere
+    const notice = $("#main .notice"); // the server sends a notice once: keep it until the user leaves the page
     window.htmx?.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerHTML" }).then(() => {
       if (notice && !$("#main .notice")) { $("#main").prepend(notice); htmx.process(notice); }
     });
@@ -139,7 +139,7 @@
     source = new EventSource(`/live?topic=${encodeURIComponent(topic)}`);
     source.topic = topic;
     source.addEventListener("changed", refresh);
-    // What goes on may have ended between the page and its stream: such a page looks once more.
+    // Running work may have ended between loading the page and opening the stream: fetch such a page once more.
     source.addEventListener("standing", () => { if ($("#main")?.dataset.unsettled !== undefined) refresh(); });
   };
   const pause = () => {
@@ -155,16 +155,16 @@
   document.addEventListener("focusout", () => behind && setTimeout(refresh, 300));
   document.addEventListener("DOMContentLoaded", () => { listen(); show(); name(); stay(); wrong(); count(); here(); });
   document.addEventListener("htmx:afterSettle", () => { listen(); show(); count(); here(); setTimeout(name, 0); setTimeout(wrong, 0); });
-  // The answer to a form that was posted without us: from here on the address is the page's, and a reload posts nothing.
+  // The response to a form that was posted without htmx: take the page's address, so that a reload posts nothing.
   const stay = () => { const at = $("#main")?.dataset.at; if (at) history.replaceState(null, "", at); };
-  // A form that was refused: the first field that is wrong has the focus.
+  // A refused form: focus the first field with an error.
   const wrong = () => {
     const field = $("#main [aria-invalid]") || $("#main .refused[autofocus]");
     if (field && !field.dataset.shown) { field.dataset.shown = ""; field.focus(); field.scrollIntoView({ block: "center" }); }
   };
-  // On a phone the rooms stand in a row: the one that is open is in sight.
+  // On a phone the navigation is one scrolling row: bring the current page's link into view.
   const here = () => { const link = $("#side [aria-current]"); const row = $("#side"); if (link && row && row.scrollWidth > row.clientWidth) row.scrollLeft = link.offsetLeft > row.clientWidth / 2 ? link.offsetLeft - 48 : 0; };
-  // A link to a place within a page: the browser marks it only when it loads the page itself.
+  // Mark the target of the address's #fragment: browsers do so only for pages they load themselves, not for swaps.
   const name = () => {
     const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (place && place.id !== "main" && !place.classList.contains("named")) { place.classList.add("named"); place.scrollIntoView(); }
@@ -172,7 +172,7 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.requestConfig?.boosted) document.title = $("#main h1")?.textContent + " · Mnemon";
   });
-  // The server did not answer, or not sensibly: the page stays, with all that was typed.
+  // On a network or server error keep the page with everything typed, and say so.
   const hitch = (words) => { const box = $("#hitch"); if (box) { box.textContent = words; box.hidden = false; } };
   document.addEventListener("htmx:sendError", () => hitch("The server does not answer. What you typed is still here; try again in a moment."));
   document.addEventListener("htmx:responseError", (event) => hitch(`The server could not do that (${event.detail.xhr.status}). What you typed is still here; try again in a moment.`));
