@@ -22,7 +22,7 @@ from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.scope import Scope
-from mnemon.vectors.active_model import activate_model
+from mnemon.vectors.active_model import switch_active_model
 
 Report = dict[str, dict[str, Any]]
 
@@ -120,7 +120,7 @@ async def _flip(url: str, model: str) -> None:
     db = Database(url, SystemClock(), pool_size=2)
     await db.open()
     async with db.tx("acme") as tx:
-        await activate_model(tx, Scope(org_id="acme"), model)
+        await switch_active_model(tx, Scope(org_id="acme"), model)
     await db.close()
 
 

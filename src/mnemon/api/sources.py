@@ -96,10 +96,10 @@ async def list_sources(
 
 @router.post("/withdraw", responses=responses_for(WithdrawalOut))
 async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
-    """Withdraw everything a source said and restore what it had replaced. Repeating it changes nothing.
+    """Withdraw what a source said of one person, or of everyone without `userId`, and restore what it had replaced.
 
-    Without `userId`, this is done for every person of the organization, one after the other: repeat it after an
-    interruption.
+    Repeating it changes nothing. People are done one after the other: repeat it after an interruption. A key bound to
+    a person cannot withdraw what the operator stated.
     """
     if body.user_id is None:
         return await _withdraw_from_everyone(door, body.name)

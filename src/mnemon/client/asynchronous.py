@@ -159,7 +159,7 @@ class Mnemon:
         as_of: str | None = None,
         **person: str,
     ) -> Found:
-        """Search memory; return the results best first, with the parts of each score."""
+        """Search memory; return `results`, best first with the parts of each score, and `entityCards`."""
         body = self._body_for(
             person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of
         )

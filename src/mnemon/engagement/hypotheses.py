@@ -126,7 +126,7 @@ def add_evidence(applier: ProposalApplier, added: AddedEvidence) -> None:
     if hypothesis.stage is HypothesisStage.ARCHIVED:
         applier.reject(what, f"{hypothesis.id} is archived: form the claim anew if it deserves it")
         return
-    resolves = _resolved_ids(applier, hypothesis, added)
+    resolves = _accept_resolutions(applier, hypothesis, added)
     line = gates.evidence_line(added, applier.turn, applier.passages, applier.new_id, resolves)
     if isinstance(line, str):
         applier.reject(what, line)
@@ -211,8 +211,8 @@ def _add_lines(applier: ProposalApplier, hypothesis_id: str, pieces: list[Eviden
         _add_line(applier, hypothesis_id, line)
 
 
-def _resolved_ids(applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence) -> tuple[str, ...]:
-    """Return the contradictions that the evidence may settle, and report the others."""
+def _accept_resolutions(applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence) -> tuple[str, ...]:
+    """Return the outstanding contradictions that the evidence names as resolved; reject all other ids it names."""
     # A resolution that names anything else is reported, but the evidence itself still counts.
     outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
     if added.resolves and added.stance is not Stance.SUPPORTS:

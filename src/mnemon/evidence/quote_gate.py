@@ -106,9 +106,9 @@ class Quotation:
 @reads_outside_text
 def quotable_passages(turn: Turn) -> tuple[Passage, ...]:
     """Return every text of the turn that may be quoted: the person's messages first, then tool results."""
-    spoken = [_message_passage(message, turn) for message in turn.messages if message.role is Role.USER]
+    spoken = [_passage_from_message(message, turn) for message in turn.messages if message.role is Role.USER]
     tool_messages = [
-        _message_passage(message, turn)
+        _passage_from_message(message, turn)
         for message in turn.messages
         if message.role is Role.TOOL and not is_own_tool(message.name)
     ]
@@ -156,7 +156,8 @@ def render_output(output: Any) -> str:
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
-def _message_passage(message: TurnMessage, turn: Turn) -> Passage:
+def _passage_from_message(message: TurnMessage, turn: Turn) -> Passage:
+    """Return the whole message as a quotable passage, with its speaker's name."""
     who = message.name or (turn.user_name if message.role is Role.USER else "tool")
     return Passage(message_id=message.message_id, text=message.content, who=who, role=message.role, at=message.at)
 

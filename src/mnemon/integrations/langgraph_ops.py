@@ -110,13 +110,14 @@ def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
         for name, value in wanted.items():
             if name not in _TESTS:
                 raise ValueError(f"Unsupported operator: {name}")
-            yield from _single_condition(path, _TESTS[name], value)
+            yield from _condition_or_none(path, _TESTS[name], value)
     else:
-        yield from _single_condition(path, "contains" if isinstance(wanted, dict) else "eq", wanted)
+        yield from _condition_or_none(path, "contains" if isinstance(wanted, dict) else "eq", wanted)
 
 
-def _single_condition(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the condition, or none where it is always true; JSON has no infinity, and stored text no NUL."""
+def _condition_or_none(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the condition; nothing if every stored value meets it; raise `Never` if none can."""
+    # JSON has no infinity, and stored text no NUL.
     if isinstance(value, float) and not math.isfinite(value):
         if (test, value) in _ALWAYS_TRUE or test == "ne":
             return

@@ -191,7 +191,7 @@ async def _find_lender(tx: Tx, turn: Turn, content: str) -> OtherAuthor | None:
 
 
 def _make_fact(caller: Caller, given: RememberArguments, found: Quotation | None, lender: OtherAuthor | None) -> Fact:
-    trust, origin = _trust_and_origin(found, lender)
+    trust, origin = _attribute_quote(found, lender)
     return Fact(
         type=given.type,
         content=given.content,
@@ -207,8 +207,8 @@ def _make_fact(caller: Caller, given: RememberArguments, found: Quotation | None
     )
 
 
-def _trust_and_origin(found: Quotation | None, lender: OtherAuthor | None) -> tuple[Trust, str]:
-    """Return the trust and origin of the fact's author: the person, a tool, another author, or the agent alone."""
+def _attribute_quote(found: Quotation | None, lender: OtherAuthor | None) -> tuple[Trust, str]:
+    """Return a fact's trust and origin by who said it: the person, a tool, another author, or the agent alone."""
     if found is None:
         return Trust.AGENT, AGENT_SOURCE
     if found.passage.role is Role.USER:

@@ -82,8 +82,8 @@ async def activate_first_model(tx: Tx, scope: Scope, model: str) -> None:
     await tx.execute(SQL["begin_active"], org_id=scope.org_id, model=model, now=tx.now)
 
 
-async def activate_model(tx: Tx, scope: Scope, model: str) -> None:
-    """Make this model the active one; a running server searches its vectors from its next start on.
+async def switch_active_model(tx: Tx, scope: Scope, model: str) -> None:
+    """Make this model, which has embedded every text, the organization's active one from a server's next start on.
 
     Texts that a server with the old model stores until then are embedded by `enqueue_unsettled`.
     """

@@ -43,7 +43,7 @@ async def reembed_org(services: Services, rooms: Sequence[TextSource], org_id: s
     while await _embed_everyone(services, rooms, scope, report_made):
         pass
     async with services.db.tx(org_id) as tx:
-        await active_model.activate_model(tx, scope, services.embedder.model)
+        await active_model.switch_active_model(tx, scope, services.embedder.model)
     report(await reembed_progress(services, rooms, org_id))
     return made
 

@@ -37,7 +37,7 @@ def check_embedded_cluster(settings: Settings, binaries: Binaries) -> tuple[Chec
     layout = ClusterPaths(data_dir=settings.data_dir.expanduser().resolve())
     if not layout.pgdata.exists():
         if layout.created_file.exists():
-            return _missing_cluster(layout), False
+            return _lost_cluster_failure(layout), False
         return ok("cluster", "There is no embedded database yet; the first start creates it.", "mnemon serve"), False
     try:
         choose_account(layout.data_dir, layout.pgdata)
@@ -56,7 +56,8 @@ def check_embedded_cluster(settings: Settings, binaries: Binaries) -> tuple[Chec
     return ok("cluster", "The embedded PostgreSQL is stopped and was shut down cleanly."), True
 
 
-def _missing_cluster(layout: ClusterPaths) -> Check:
+def _lost_cluster_failure(layout: ClusterPaths) -> Check:
+    """Return the failed check for a cluster that was created and whose folder is gone."""
     return fail(
         "cluster",
         f"{layout.data_dir} had a database, and {layout.pgdata} is gone.",

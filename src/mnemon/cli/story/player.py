@@ -117,7 +117,7 @@ class DemoPlayer:
         self._script.prepare_run(data, agent["name"])
         await self._advance_to(data["when"])
         self._script.script.clear_faults()
-        await self._remember_run(data, agent["id"])
+        await self._keep_latest_run_id(data, agent["id"])
 
     async def _post_prices(self, data: StepData) -> None:
         await self._request_json("POST", "/api/prices", [{**data["bar"], "at": format_time(data["when"])}])
@@ -150,7 +150,8 @@ class DemoPlayer:
             await asyncio.sleep(0.02)
         await reply
 
-    async def _remember_run(self, data: StepData, agent_id: str) -> None:
+    async def _keep_latest_run_id(self, data: StepData, agent_id: str) -> None:
+        """Fetch the agent's latest run and keep its id under the step's key, if it has one."""
         if "key" in data:
             latest = await self._request_json("GET", f"/api/agents/{agent_id}/runs?limit=1")
             self._runs[data["key"]] = latest[0]["id"]

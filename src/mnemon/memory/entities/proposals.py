@@ -7,7 +7,7 @@ from itertools import combinations
 
 from mnemon.memory.entities.matching import EntityCandidate, NameLikeness, PairJudgement, PairVerdict, judge_pair
 from mnemon.memory.entities.names import parse_name
-from mnemon.memory.entities.spelling import sound_codes
+from mnemon.memory.entities.spelling import lookup_codes
 from mnemon.memory.fact import EntityType
 
 _LARGEST_BLOCK = 200
@@ -115,7 +115,7 @@ def _has_initial(candidate: EntityCandidate) -> bool:
 
 def _blocking_codes(candidate: EntityCandidate) -> frozenset[str]:
     name = parse_name(candidate.type, candidate.label)
-    codes = {code for word in name.words for code in sound_codes(word)}
+    codes = {code for word in name.words for code in lookup_codes(word)}
     joined = "".join(min(word) for word in name.words)
     initials = "".join(min(word)[0] for word in name.words)
     linked = "".join(min(w)[0] for w in name.words if not w & {"of", "the", "and", "for", "in"})

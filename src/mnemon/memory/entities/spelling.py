@@ -94,8 +94,8 @@ def _metaphone_code(word: str) -> str:
 
 
 @lru_cache(maxsize=50_000)
-def sound_codes(word: WordSpellings) -> frozenset[str]:
-    """Return lookup codes for a word; words that could be one name share at least one."""
+def lookup_codes(word: WordSpellings) -> frozenset[str]:
+    """Return lookup codes for a word, given as all its spellings; words that could be one name share at least one."""
     codes = {_metaphone_code(spelling)[:3] if spelling.isascii() else spelling[:1] for spelling in word}
     codes |= {f"{n}#" for spelling in word for n in _VARIANT_GROUPS.get(spelling, ())}
     return frozenset(codes | {f"{spelling[:1]}." for spelling in word if spelling})

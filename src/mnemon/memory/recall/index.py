@@ -286,7 +286,7 @@ class SearchIndex:
         number = _WordNumbers()
         flat = np.concatenate([
             np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in part))), dtype=np.int64)
-            for part in _split_parts(entries)
+            for part in _split_for_calls(entries)
         ])  # fmt: skip
         lengths = [len(entry.words) for entry in entries]
         rows = np.repeat(np.arange(1, len(entries) + 1, dtype=np.int64), lengths)
@@ -340,7 +340,7 @@ class SearchIndex:
             return
         self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), len(known[0][1])), dtype=np.float32)
         embedded = self.columns["embedded"]
-        for some in _split_parts(known):
+        for some in _split_for_calls(known):
             rows, matrix = [row for row, _ in some], np.stack([vector for _, vector in some])
             self.vectors[rows] = matrix
             embedded[rows] = matrix.any(axis=1)
@@ -382,14 +382,14 @@ class SearchIndex:
         return self._entry_at(one[1]).thread != QUOTE_THREAD or two[0][0] - one[0][0] <= CONVERSATION_GAP
 
 
-def _split_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the items in parts; an empty part if there are none."""
+def _split_for_calls(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield the items in parts of at most `_ROWS_PER_CALL`; one empty part if there are none."""
     return (items[start : start + _ROWS_PER_CALL] for start in range(0, len(items) or 1, _ROWS_PER_CALL))
 
 
 def _sort_positions(places: list[ThreadPosition]) -> list[ThreadPosition]:
     """Sort the positions; many of them in parts, since one long sort would block every other thread."""
-    return list(merge(*map(sorted, _split_parts(places)))) if len(places) > _ROWS_PER_CALL else sorted(places)
+    return list(merge(*map(sorted, _split_for_calls(places)))) if len(places) > _ROWS_PER_CALL else sorted(places)
 
 
 def build_index(entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> SearchIndex:

@@ -169,7 +169,7 @@ class _JoinedColumns:
 
 
 def _lexical_scores(views: Sequence[IndexView], question: ParsedQuery) -> np.ndarray:
-    """Return the BM25 score of each row together with its neighbours."""
+    """Return the BM25 score of every row of all views, in order; a row's neighbours in its thread count in part."""
     lengths = [_view_lengths(one) for one in views]
     size = sum(int(np.count_nonzero(one.may)) for one in views)
     every = sum(float((length * one.may).sum(dtype=np.float64)) for length, one in zip(lengths, views, strict=True))
