@@ -27,7 +27,7 @@ from support.served import Served
 API = Path(__file__).parents[2] / "src" / "mnemon" / "api"
 READS = {"get_context", "read_notes", "search_notes", "list_namespaces", "search_memories"}
 """Operations that are sent with POST because of their body, and write nothing that was asked for."""
-AUDITED = ("door.write(", "start_chat(door", "_queue_chat_turn(door")
+AUDITED = ("door.write(", "start_turn(door", "_queue_chat_turn(door")
 """The ways to a transaction that stands in the log: `Door.write`, a chat turn, an agent's chat turn."""
 
 

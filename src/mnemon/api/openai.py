@@ -8,13 +8,14 @@ from fastapi import APIRouter, Path, Response
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
-from mnemon.api.chat import KeptReply, start_chat
+from mnemon.api.chat import start_turn
 from mnemon.api.door import Door, JsonRoute, needs, responses_for
 from mnemon.api.openai_shapes import CompletionIn, calls_json, usage_json
 from mnemon.api.sse import SSE_HEADERS
 from mnemon.chat.events import ChatEvent, ReplyDelta, ReplyDone, ReplyFailed, ToolCalled
 from mnemon.chat.request import TurnRequest, split_conversation
 from mnemon.chat.stream import ReplyStream
+from mnemon.chat.turn import KeptReply
 from mnemon.errors import ModelDown, NotFound
 from mnemon.llm.protocol import ToolRequest, Usage
 from mnemon.memory.recall.search import prepare_query
@@ -32,7 +33,7 @@ ChatDoor = Annotated[Door, needs(Grant.CHAT)]
 async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
     """Create a chat completion; only what follows the last assistant message is new and is remembered."""
     # No tools of Mnemon's: in an OpenAI completion every tool call goes to the client.
-    reply = await start_chat(door, await _turn_request(body, door), {})
+    reply = await start_turn(door, await _turn_request(body, door), {})
     stream = _ReplayedReply(reply) if isinstance(reply, dict) else reply
     events = await _wait_for_first(stream)
     answer = _Completion(body, door, stream)

@@ -16,10 +16,10 @@ from mnemon.access.audit import record_command
 from mnemon.access.grants import ALL_GRANTS
 from mnemon.access.organizations import create_organization
 from mnemon.app import make_runner
-from mnemon.chat.begin import begin_turn
 from mnemon.chat.events import ReplyDelta, ReplyDone, ReplyFailed, ToolCalled
 from mnemon.chat.request import StartedTurn, TurnRequest
-from mnemon.chat.stream import ReplyStreams
+from mnemon.chat.stream import ReplyStream, ReplyStreams
+from mnemon.chat.turn import ChatCaller, start_chat
 from mnemon.cli.agent_output import find_agent
 from mnemon.cli.runs import local_worker
 from mnemon.cli.safe_text import safe_markup
@@ -77,13 +77,13 @@ class TerminalChat:
             sees_agent_state=True,
             sees_engagement=True,
         )
-        # The model starts to answer inside the transaction (`ask_model`); the reply is passed on only after the commit
-        # (`confirm_stored`), so nothing is heard of a message that was not stored.
-        with self._streams.open_stream(self._services, chat_tools(ALL_GRANTS)) as stream:
-            async with self._services.db.tx(self._scope.org_id) as tx:
-                self._last = await begin_turn(tx, request, self._services.settings, stream.ask_model)
-                record_command(tx, self._scope, "chat", self._last.turn.id, self._scope.user_id)
-            stream.confirm_stored(self._last)
+        caller = ChatCaller(
+            org=self._scope,
+            record=lambda tx, turn_id: record_command(tx, self._scope, "chat", turn_id, self._scope.user_id),
+        )
+        stream = await start_chat(self._services, self._streams, request, chat_tools(ALL_GRANTS), caller)
+        assert isinstance(stream, ReplyStream), "without an Idempotency-Key nothing is replayed"
+        self._last = stream.started_turn
         self.last_message = message
         async for event in stream.iter_events():
             match event:
