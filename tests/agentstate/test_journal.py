@@ -8,7 +8,7 @@ import pytest
 from mnemon.agentstate import journal, store
 from mnemon.agentstate.change import fold_change
 from mnemon.agentstate.delta import AssumptionProposal, StateDelta
-from mnemon.agentstate.follow import JournalNotifier, follow_journal
+from mnemon.agentstate.follow import follow_journal
 from mnemon.agentstate.journal import ChangeSource, forget_person, refold_documents
 from mnemon.agentstate.layer import agent_state_layer as l7
 from mnemon.agentstate.reflect import SECTIONS, AgentStateReflection
@@ -256,10 +256,10 @@ async def test_a_follower_gets_what_was_there_and_what_comes(db: Database, ann: 
         for name in ("a", "b"):
             await journal.amend_state(tx, ann, SESSION, knows(name), BY_API)
     seen: list[int] = []
-    bell, enough = JournalNotifier(db), asyncio.Event()
+    enough = asyncio.Event()
 
     async def listen() -> None:
-        async for entries in follow_journal(db, bell, ann, SESSION, after=1, until=enough):
+        async for entries in follow_journal(db, ann, SESSION, after=1, until=enough):
             seen.extend(entry.seq for entry in entries)
             if seen[-1:] == [4]:
                 enough.set()
@@ -279,7 +279,7 @@ async def test_a_lost_notification_costs_a_moment_and_nothing_else(db: Database,
     enough = asyncio.Event()
 
     async def listen() -> None:
-        async for entries in follow_journal(db, JournalNotifier(db), ann, SESSION, after=0, until=enough):
+        async for entries in follow_journal(db, ann, SESSION, after=0, until=enough):
             seen.extend(entry.seq for entry in entries)
 
     listening = asyncio.create_task(listen())

@@ -19,7 +19,7 @@ from mnemon.access.grants import Grant
 from mnemon.agentstate import store
 from mnemon.agentstate.change import CHANGE_ADAPTER, StateChange
 from mnemon.agentstate.delta import delta_from_proposal
-from mnemon.agentstate.follow import JournalNotifier, follow_journal
+from mnemon.agentstate.follow import follow_journal
 from mnemon.agentstate.journal import AmendResult, ChangeSource, StateUpdate, amend_state
 from mnemon.agentstate.proposal import MAX_MEMBERS, AgentStatePatch
 from mnemon.agentstate.state import (
@@ -267,7 +267,7 @@ async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) 
     # Tells the client to reconnect one second after the stream breaks.
     yield "retry: 1000\n\n"
     async with door.until_key_ends() as over:
-        following = follow_journal(door.services.db, _shared_notifier(door), scope, session_id, after=after, until=over)
+        following = follow_journal(door.services.db, scope, session_id, after=after, until=over)
         async with aclosing(following) as batches:
             async for entries in batches:
                 for entry in entries:
@@ -279,15 +279,6 @@ async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) 
                     quiet = 0
                     yield ": still here\n\n"
         yield error_line(over.reason)
-
-
-def _shared_notifier(door: Door) -> JournalNotifier:
-    """Return the journal notifier that all streams of this process share, created when the first one opens."""
-    state = door.request.app.state
-    if not hasattr(state, "agent_state_bell"):
-        state.agent_state_bell = JournalNotifier(door.services.db)
-    notifier: JournalNotifier = state.agent_state_bell
-    return notifier
 
 
 def _parse_if_match(if_match: str | None) -> int | None:

@@ -101,10 +101,14 @@ where org_id = %(org_id)s and agent_id = %(agent_id)s and turn_id = any(%(turn_i
 select * from exchanges where org_id = %(org_id)s and turn_id = %(turn_id)s for no key update
 
 -- name: update_exchange
-update exchanges set status = %(status)s, session_id_before = %(session_id_before)s,
-  session_id_after = %(session_id_after)s, memory_generation = %(memory_generation)s, usage = %(usage)s,
-  finished_at = %(finished_at)s, error = %(error)s
-where org_id = %(org_id)s and turn_id = %(turn_id)s
+with changed as (
+  update exchanges set status = %(status)s, session_id_before = %(session_id_before)s,
+    session_id_after = %(session_id_after)s, memory_generation = %(memory_generation)s, usage = %(usage)s,
+    finished_at = %(finished_at)s, error = %(error)s
+  where org_id = %(org_id)s and turn_id = %(turn_id)s
+  returning turn_id
+)
+select pg_notify('mnemon_run', turn_id) from changed
 
 -- name: insert_message
 insert into agent_messages (org_id, message_id, agent_id, turn_id, role, content, at)
@@ -163,11 +167,15 @@ select exists (select from runs where org_id = %(org_id)s and agent_id = %(agent
   or exists (select from exchanges where org_id = %(org_id)s and agent_id = %(agent_id)s and status = 'running') as busy
 
 -- name: update_run
-update runs set status = %(status)s, session_id_before = %(session_id_before)s,
-  session_id_after = %(session_id_after)s, memory_generation = %(memory_generation)s, result = %(result)s,
-  headline = %(headline)s, resolution_status = %(resolution_status)s, symbol = %(symbol)s, usage = %(usage)s,
-  started_at = %(started_at)s, finished_at = %(finished_at)s, error = %(error)s
-where org_id = %(org_id)s and run_id = %(run_id)s
+with changed as (
+  update runs set status = %(status)s, session_id_before = %(session_id_before)s,
+    session_id_after = %(session_id_after)s, memory_generation = %(memory_generation)s, result = %(result)s,
+    headline = %(headline)s, resolution_status = %(resolution_status)s, symbol = %(symbol)s, usage = %(usage)s,
+    started_at = %(started_at)s, finished_at = %(finished_at)s, error = %(error)s
+  where org_id = %(org_id)s and run_id = %(run_id)s
+  returning run_id
+)
+select pg_notify('mnemon_run', run_id) from changed
 
 -- name: resolve_run
 -- The first resolution is final.
@@ -210,10 +218,14 @@ where org_id = %(org_id)s and resolution_status in ('resolved', 'expired')
 order by seq
 
 -- name: add_event
--- Nothing when the agent was deleted meanwhile; one that is being deleted is waited for.
-insert into run_events (org_id, run_id, agent_id, at, type, data)
-select org_id, %(run_id)s, agent_id, %(now)s, %(type)s, %(data)s
-from agents where org_id = %(org_id)s and agent_id = %(agent_id)s for key share
+-- Nothing when the agent was deleted meanwhile; one that is being deleted is waited for. Followers are told.
+with added as (
+  insert into run_events (org_id, run_id, agent_id, at, type, data)
+  select org_id, %(run_id)s, agent_id, %(now)s, %(type)s, %(data)s
+  from agents where org_id = %(org_id)s and agent_id = %(agent_id)s for key share
+  returning run_id
+)
+select pg_notify('mnemon_run', run_id) from added
 
 -- name: events
 select seq, at, type, data from run_events

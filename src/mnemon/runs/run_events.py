@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 
 import structlog
 
 from mnemon.db.database import Database
+from mnemon.db.notifications import Notifier, wait_for_any
 from mnemon.db.tx import Tx
 from mnemon.runs import agent_store, store
 from mnemon.runs.adapter import RunEvent, RunEventType
@@ -18,14 +19,18 @@ from mnemon.scope import Scope
 
 DELTA_FLUSH_S = 0.15
 """Pieces of text are collected for this long and stored as one event."""
-POLL_INTERVAL_S = 0.15
-"""Seconds between two looks for new events."""
 KEEP_ALIVE_S = 15.0
 """Seconds without an event after which a watcher gets None, to keep its connection open."""
 UNATTENDED_LIMIT_S = 8.0
 """Seconds that a queued chat turn is watched while no worker is busy with its agent."""
 IsOver = Callable[[Tx], Awaitable[bool]]
 log = structlog.get_logger(__name__)
+
+
+class RunNotifier(Notifier):
+    """Sets an event when a run or a chat turn of an agent has a new event or another status."""
+
+    channel = "mnemon_run"
 
 
 class EventRecorder:
@@ -82,8 +87,9 @@ async def watch_run(
         run = await store.find_run(tx, scope, run_id)
         return run is None or run.status in FINAL_STATUSES
 
-    async for event in _watch_events(db, scope, run_id, after, is_over, until or asyncio.Event()):
-        yield event
+    async with aclosing(_watch_events(db, scope, run_id, after, is_over, until or asyncio.Event())) as events:
+        async for event in events:
+            yield event
 
 
 async def watch_chat(
@@ -93,48 +99,52 @@ async def watch_chat(
 
     Yields None every `KEEP_ALIVE_S` seconds in which nothing happens.
     """
-    waited = 0
+    loop = asyncio.get_running_loop()
+    attended = loop.time()
 
     async def is_over(tx: Tx) -> bool:
-        nonlocal waited
+        nonlocal attended
         exchange = await agent_store.find_exchange(tx, scope, turn_id)
         if exchange is None or exchange.status in FINAL_STATUSES:
             return True
         # Behind another run or chat of the agent the turn waits as long as that takes. If nothing is running, there may
         # be no worker at all, so the watcher gives up after a while.
         idle = exchange.status is RunStatus.QUEUED and not await store.is_working(tx, scope, exchange.agent_id)
-        waited = waited + 1 if idle else 0
-        return waited * POLL_INTERVAL_S > UNATTENDED_LIMIT_S
+        if not idle:
+            attended = loop.time()
+        return loop.time() - attended > UNATTENDED_LIMIT_S
 
-    async for event in _watch_events(db, scope, turn_id, 0, is_over, until or asyncio.Event()):
-        yield event
+    async with aclosing(_watch_events(db, scope, turn_id, 0, is_over, until or asyncio.Event())) as events:
+        async for event in events:
+            yield event
 
 
 async def _watch_events(
     db: Database, scope: Scope, run_id: str, after: int, over: IsOver, until: asyncio.Event
-) -> AsyncIterator[RecordedEvent | None]:
+) -> AsyncGenerator[RecordedEvent | None]:
     """Yield stored events until `over` says that no more will come and all were yielded, or `until` is set."""
-    quiet = 0.0
-    while not until.is_set():
-        async with db.tx(scope.org_id) as tx:
-            # Read before the events, so that everything that was stored before the end is among them.
-            ended = await over(tx)
-            found = await store.list_events(tx, scope, run_id, after=after)
-        for event in found:
-            after = event.seq
-            yield event
-        if found:
-            quiet = 0.0
-            continue
-        if ended:
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(POLL_INTERVAL_S):
-                await until.wait()
-        quiet += POLL_INTERVAL_S
-        if quiet >= KEEP_ALIVE_S:
-            quiet = 0.0
-            yield None
+    loop = asyncio.get_running_loop()
+    heard = loop.time()
+    with db.attached.get_or_create(RunNotifier).subscribe(db, run_id) as changed:
+        while not until.is_set():
+            # Before the read: a notification that comes during it sets the event again, so that nothing is missed.
+            changed.clear()
+            async with db.tx(scope.org_id) as tx:
+                # Read before the events, so that everything that was stored before the end is among them.
+                ended = await over(tx)
+                found = await store.list_events(tx, scope, run_id, after=after)
+            for event in found:
+                after = event.seq
+                yield event
+            if found:
+                heard = loop.time()
+                continue
+            if ended:
+                return
+            await wait_for_any(changed, until)
+            if loop.time() - heard >= KEEP_ALIVE_S:
+                heard = loop.time()
+                yield None
 
 
 def log_run(run: Run, status: RunStatus, usage: RunUsage, code: str | None) -> None:
