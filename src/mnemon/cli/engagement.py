@@ -47,7 +47,7 @@ def show(
         shape = None if document is None else EngagementShape.from_document(document, expand=True, archived=archived)
         print_json(None if shape is None else shape.as_json())
     elif document is None:
-        err.print("Nothing is known about this organization yet. Start a conversation: `mnemon chat`.")
+        err.print("Nothing is known about this organization yet. Start a conversation: `mnemon chat`.", soft_wrap=True)
     else:
         for part in _render_document(org, document, archived=archived):
             out.print(part)
