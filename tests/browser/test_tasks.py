@@ -107,7 +107,7 @@ def test_forgetting_a_memory_only_after_the_word_was_typed(
 def test_recalling_with_two_rankings(hand: Hand) -> None:
     page = hand.page
     hand.goes_to("Recall")
-    hand.chooses(page.get_by_label("against"), "blended")
+    hand.chooses(page.get_by_label("Compare with"), "blended")
     hand.fills(page.get_by_role("combobox", name="Person", exact=True), "mara")
     hand.searches("who is her sister")
     expect(page.get_by_role("heading", level=2, name="hybrid")).to_be_visible()
@@ -176,7 +176,7 @@ def test_making_an_agent_with_active_memory_and_resetting_it(hand: Hand, other: 
     expect(page.get_by_text("Context grows over time")).to_be_visible()
     hand.ticks(page.get_by_label("Active Memory"))
     hand.presses(page.get_by_role("button", name="Create"))
-    notice(page, f"{name} is there")
+    notice(page, f"{name} is created")
     expect(page.get_by_text("memory · 0 runs")).to_be_visible()
     hand.presses(page.get_by_role("button", name="Reset memory"))
     notice(page, "with an empty session")
