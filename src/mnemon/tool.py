@@ -1,4 +1,4 @@
-"""A tool that an agent can call: defined once, offered by chat, runs and MCP alike."""
+"""A tool that an agent can call: defined once, offered by chat and MCP alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
