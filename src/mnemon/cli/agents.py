@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, run, settings_from_flags
+from mnemon.cli.terminal import (
+    JsonOption,
+    OrgOption,
+    err,
+    out,
+    print_json,
+    run,
+    run_in_transaction,
+    settings_from_flags,
+)
 
 if TYPE_CHECKING:
     from mnemon.runs.active_memory import MemoryPanel
@@ -96,7 +105,7 @@ def create(
         draft = _apply_changes(AgentDraft(name=name), changes, config)
         return await rules.create_agent(tx, scope, draft, _load_cards(services))
 
-    _print_agent(_run_in_transaction(org, create_agent, writes="agents create"), "is created.", as_json)
+    _print_agent(run_in_transaction(org, create_agent, writes="agents create"), "is created.", as_json)
 
 
 @agents.command("edit")
@@ -127,7 +136,7 @@ def edit(
         draft = _apply_changes(rules.draft_from(agent), changes, config)
         return await rules.edit_agent(tx, scope, agent.id, draft, _load_cards(services))
 
-    _print_agent(_run_in_transaction(org, edit_agent, writes="agents edit"), "is changed.", as_json)
+    _print_agent(run_in_transaction(org, edit_agent, writes="agents edit"), "is changed.", as_json)
 
 
 @agents.command("show")
@@ -144,7 +153,7 @@ def show(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = Fal
         panels = await rules.list_memory_panels(tx, scope, [agent])
         return agent, panels[agent.id], await list_agent_decisions(tx, scope, agent.id)
 
-    agent, panel, decided = _run_in_transaction(org, load_agent_details)
+    agent, panel, decided = run_in_transaction(org, load_agent_details)
     if as_json:
         print_json({**agent_json(agent, panel), "decisions": [decision_json(one) for one in decided]})
     else:
@@ -160,7 +169,7 @@ def reset(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = Fa
         agent = await _find_agent(tx, scope, who)
         return await rules.reset_memory(tx, scope, agent.id)
 
-    _print_agent(_run_in_transaction(org, reset_memory, writes="agents reset"), "has an empty memory now.", as_json)
+    _print_agent(run_in_transaction(org, reset_memory, writes="agents reset"), "has an empty memory now.", as_json)
 
 
 @agents.command("delete")
@@ -182,7 +191,7 @@ def delete(
         await rules.delete_agent(tx, scope, agent.id)
         return agent
 
-    _print_agent(_run_in_transaction(org, delete_agent, writes="agents delete"), "is deleted.", as_json)
+    _print_agent(run_in_transaction(org, delete_agent, writes="agents delete"), "is deleted.", as_json)
 
 
 @agents.command("cards")
@@ -232,26 +241,6 @@ def chat(
         err.print("[bold red]error[/] --json needs a message.")
         raise typer.Exit(2)
     run(run_conversation(org, who, message, as_json=as_json))
-
-
-def _run_in_transaction(org: str, work: Any, *, writes: str | None = None) -> Any:
-    """Run the work in one transaction of the organization and return its result.
-
-    `writes` is the command's name for the audit log, given by commands that write.
-    """
-    from mnemon.access.audit import record_command
-    from mnemon.cli.services import open_services, require_organization
-
-    async def run_work() -> Any:
-        async with open_services(settings_from_flags()) as services:
-            scope = await require_organization(services, org)
-            async with services.db.tx(scope.org_id) as tx:
-                done = await work(services, tx, scope)
-                if writes is not None:
-                    record_command(tx, scope, writes, done.id)
-                return done
-
-    return run(run_work())
 
 
 async def _find_agent(tx: Any, scope: Any, who: str) -> "Agent":

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, run, settings_from_flags
+from mnemon.cli.terminal import (
+    JsonOption,
+    OrgOption,
+    err,
+    out,
+    print_json,
+    run,
+    run_in_transaction,
+    settings_from_flags,
+)
 
 if TYPE_CHECKING:
     from mnemon.runs.run import Run
@@ -50,7 +59,7 @@ def list_runs(
         names = {one.id: one.name for one in await agent_store.list_agents(tx, scope, most=1000)}
         return found, again, names, tx.now
 
-    found, again, names, now = _run_in_transaction(org, load_runs)
+    found, again, names, now = run_in_transaction(org, load_runs)
     if as_json:
         print_json([run_json(one, again) for one in found])
     elif found:
@@ -73,7 +82,7 @@ def show(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = 
         agent = await get_agent(tx, scope, found.agent_id)
         return found, await store.list_re_examinations(tx, scope, [found.id]), agent.name, tx.now
 
-    found, again, name, now = _run_in_transaction(org, load_run)
+    found, again, name, now = run_in_transaction(org, load_run)
     if as_json:
         print_json({**run_json(found, again), "reExaminations": [run_json(one, ()) for one in again]})
     else:
@@ -100,7 +109,7 @@ def cancel(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption 
     async def cancel_by_id(services: "Services", tx: Any, scope: Any) -> "Run":
         return await cancel_run(tx, scope, run_id)
 
-    _print_run(_run_in_transaction(org, cancel_by_id, writes="runs cancel"), as_json)
+    _print_run(run_in_transaction(org, cancel_by_id, writes="runs cancel"), as_json)
 
 
 @runs.command("re-examine")
@@ -132,7 +141,7 @@ def resolve(
         cards = load_cards(services.settings.cards_dir)
         return await resolve_manually(tx, scope, run_id, outcome, note, cards)
 
-    _print_run(_run_in_transaction(org, resolve_run, writes="runs resolve"), as_json)
+    _print_run(run_in_transaction(org, resolve_run, writes="runs resolve"), as_json)
 
 
 def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) -> None:
@@ -188,23 +197,6 @@ async def local_worker(services: "Services", org: str) -> AsyncIterator[None]:
     known = {kind.name: kind for kind in job_kinds(services)}
     async with Runner(services.db, services.clock, known, concurrency=2, only=org).run_in_background():
         yield
-
-
-def _run_in_transaction(org: str, work: Any, *, writes: str | None = None) -> Any:
-    """Run the work in one transaction of the organization and return its result; `writes` goes to the audit log."""
-    from mnemon.access.audit import record_command
-    from mnemon.cli.services import open_services, require_organization
-
-    async def run_work() -> Any:
-        async with open_services(settings_from_flags()) as services:
-            scope = await require_organization(services, org)
-            async with services.db.tx(scope.org_id) as tx:
-                done = await work(services, tx, scope)
-                if writes is not None:
-                    record_command(tx, scope, writes, done.id)
-                return done
-
-    return run(run_work())
 
 
 def _print_run(done: "Run", as_json: bool) -> None:

@@ -115,3 +115,23 @@ async def wait_with_spinner(work: Awaitable[R], words: str) -> R:
     """Await the work while a spinner with these words turns on stderr."""
     with err.status(words):
         return await work
+
+
+def run_in_transaction(org: str, work: Any, *, writes: str | None = None) -> Any:
+    """Run the work in one transaction of the organization and return its result.
+
+    `writes` is the command's name for the audit log, given by commands that write.
+    """
+    from mnemon.access.audit import record_command
+    from mnemon.cli.services import open_services, require_organization
+
+    async def run_work() -> Any:
+        async with open_services(settings_from_flags()) as services:
+            scope = await require_organization(services, org)
+            async with services.db.tx(scope.org_id) as tx:
+                done = await work(services, tx, scope)
+                if writes is not None:
+                    record_command(tx, scope, writes, done.id)
+                return done
+
+    return run(run_work())
