@@ -11,7 +11,7 @@ from contextlib import suppress
 from mnemon.agentstate import store
 from mnemon.agentstate.store import NOTIFY_CHANNEL, StateEntry
 from mnemon.db.database import Database
-from mnemon.db.notifications import POLL_INTERVAL_S, Notifier
+from mnemon.db.notifications import Notifier, wait_for_any
 from mnemon.errors import Unavailable
 from mnemon.scope import Scope
 
@@ -44,6 +44,4 @@ async def follow_journal(
             if entries:
                 after = entries[-1].seq
             else:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_INTERVAL_S):
-                        await event.wait()
+                await wait_for_any(event, until)

@@ -93,7 +93,7 @@ class TurnAuthors:
         authors = [author for author, number in borrowed if 2 * number > len(words)]
         authors += [author for author, stems in self.others if figures & stems]
         # Words alone miss texts that are spaced out or joined, such as `n o n e`.
-        authors += self._lenders_of_letters(content)
+        authors += self._authors_by_letters(content)
         if shares_words and not authors:
             return None
         return _least_trusted(authors or [author for author, _ in borrowed]) or _MODEL_AUTHOR
@@ -106,7 +106,7 @@ class TurnAuthors:
     def _others_runs(self) -> tuple[tuple[OtherAuthor, np.ndarray], ...]:
         return tuple((author, _runs(_letters(author.text))) for author, _ in self.others)
 
-    def _lenders_of_letters(self, content: str) -> list[OtherAuthor]:
+    def _authors_by_letters(self, content: str) -> list[OtherAuthor]:
         """Return the authors whose runs of letters cover more than half of the statement, without the person's runs."""
         runs = _runs_in_order(_letters(content))
         foreign = ~_are_in(runs, self._own_runs)
