@@ -37,7 +37,7 @@ from mnemon.vectors.embed_job import TextSource
 
 
 def all_job_kinds(services: Services) -> dict[str, JobKind]:
-    """Return every kind of work, by name."""
+    """Return every kind of background job, by name."""
     from mnemon.custody.ledger import job_kinds as ledger
     from mnemon.memory.entities.merge import job_kinds as matching
     from mnemon.memory.upkeep.curator_job import job_kinds as curating
@@ -63,7 +63,7 @@ def all_job_kinds(services: Services) -> dict[str, JobKind]:
 
 
 def embeddable_texts() -> tuple[TextSource, ...]:
-    """Return the sources of all texts that can be found by meaning."""
+    """Return the sources of all texts that get a vector: one per room that has such texts."""
     from mnemon.memory.vector_store import MemoryTexts
     from mnemon.notes.upkeep import NoteTexts
 
@@ -138,20 +138,20 @@ def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) 
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """Return the embedder of the settings."""
+    """Return the embedder that the settings name."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
     return connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key)
 
 
 async def check_models(settings: Settings) -> None:
-    """Raise for models that cannot be set up: a wrong name, or a missing key. Nothing is sent."""
+    """Raise Misconfigured for a model that cannot be set up: a wrong name or a missing key. Nothing is sent."""
     await make_embedder(settings).close()
     for name in filter(None, (settings.model, settings.reflection_model)):
         await make_llm(settings, name).close()
 
 
 def make_app(services: Services, *, worker: bool = True, isolation: Isolation | None = None) -> FastAPI:
-    """Make the HTTP application over open services; with a worker inside unless told otherwise."""
+    """Return the FastAPI application over open services, with a background worker inside unless told otherwise."""
     # Here and not above: a worker has this module too, and needs none of the doors.
     from mnemon.api.routers import API_ROUTERS
     from mnemon.console.routers import CONSOLE_ROUTERS
@@ -190,13 +190,14 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
 
 
 def make_runner(services: Services, *, isolation: Isolation | None = None) -> Runner:
-    """Return a runner of all kinds of work."""
+    """Return a runner that works on all kinds of background jobs."""
     concurrency = services.settings.worker_concurrency
     return Runner(services.db, services.clock, all_job_kinds(services), concurrency=concurrency, isolation=isolation)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
+    """Run the MCP door, the replies' streams and the worker while the application runs."""
     async with _run_mcp_gate(app.state.mcp), _close_streams_at_end(app), _run_worker(app, runner):
         yield
 
@@ -219,7 +220,7 @@ async def _close_streams_at_end(app: FastAPI) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _run_worker(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
-    """Run the worker while the application runs."""
+    """Run the background worker, if there is one, while the application runs."""
     if runner is None:
         yield
         return

@@ -25,6 +25,7 @@ class PriorityTicket:
     """The priority of one request, until its response begins or MAX_YIELD_S have passed."""
 
     def __init__(self, way: "RequestPriority") -> None:
+        """Begin the request's priority over jobs, which ends by itself after MAX_YIELD_S."""
         self._priority = way
         # Bounded, so that under a crowd of requests jobs and replies take turns and neither starves.
         self._timer = asyncio.get_running_loop().call_later(MAX_YIELD_S, self.release_priority)
@@ -45,16 +46,17 @@ class RequestPriority:
     """
 
     def __init__(self) -> None:
+        """Start with no request ahead and no job waiting."""
         self._ahead = 0
         self._waiting: set[asyncio.Future[None]] = set()
 
     def begin_request(self) -> PriorityTicket:
-        """Give a request priority over jobs; release it through the returned ticket."""
+        """Give a request priority over background jobs; return the ticket that releases it."""
         self._ahead += 1
         return PriorityTicket(self)
 
     def end_request(self) -> None:
-        """Count one request less, and wake the waiting jobs after the last."""
+        """Count one request less that has priority, and wake the waiting jobs after the last."""
         self._ahead -= 1
         if not self._ahead:
             for one in self._waiting:
@@ -89,7 +91,7 @@ async def run_off_loop(size: int, read: Callable[[], ReadResult]) -> ReadResult:
 
 @lru_cache(maxsize=1)
 def _text_executor() -> ThreadPoolExecutor:
-    """Return the one thread for long texts."""
+    """Return the executor with the one thread for long texts, made at first use."""
     # One thread: each further one would only make the event loop wait longer for the interpreter lock.
     return ThreadPoolExecutor(1, thread_name_prefix="text")
 

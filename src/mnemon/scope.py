@@ -19,7 +19,7 @@ NewId = Callable[[str], str]
 
 
 def make_ulid(at: datetime, entropy: int) -> str:
-    """Return a 26-character ULID of this millisecond and these 80 bits."""
+    """Return a 26-character ULID of this millisecond and these 80 random bits."""
     value = (int(at.timestamp() * 1000) << 80) | (entropy & ((1 << 80) - 1))
     return _encode_crockford(value, 26)
 
@@ -49,6 +49,7 @@ def internal_user_id(org_id: str, external: str) -> str:
 
 
 def _encode_crockford(value: int, length: int) -> str:
+    """Return the number's lowest 5-bit digits in Crockford's base 32, this many of them."""
     return "".join(ALPHABET[(value >> (5 * place)) & 31] for place in reversed(range(length)))
 
 
@@ -65,7 +66,7 @@ class Scope:
 
     @property
     def user(self) -> str:
-        """The person's internal id; raises RuntimeError in a scope without a person."""
+        """The person's internal id; raise RuntimeError in a scope without a person."""
         if self.user_id is None:
             raise RuntimeError("this scope names no person")
         return self.user_id

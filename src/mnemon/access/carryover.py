@@ -15,6 +15,7 @@ class RevocationCarryover:
     """Carries revocations over a restore, so that a backup does not make a revoked key valid again."""
 
     def __init__(self) -> None:
+        """Start with no revocations; `read_from` loads them, `apply_to` writes them."""
         self._revoked: list[tuple[str, str, datetime]] = []
         self._found = False
         self._gap: datetime | None = None
@@ -53,7 +54,7 @@ class RevocationCarryover:
         )
 
     async def _revoke_again(self, services: Services) -> int:
-        """Revoke the keys that the backup had as valid; return how many."""
+        """Revoke the keys that are valid in the restored database but had been revoked; return how many."""
         again = 0
         for org_id, key_id, at in self._revoked:
             async with services.db.tx(org_id) as tx:
@@ -65,6 +66,7 @@ class RevocationCarryover:
 
 
 def _summary_text(again: int) -> str:
+    """Return the sentence that tells how many keys were revoked again; empty for none."""
     if not again:
         return ""
     if again == 1:

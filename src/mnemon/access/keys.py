@@ -52,7 +52,7 @@ async def create_key(
     expires_at: datetime | None = None,
     maker: Principal | None = None,
 ) -> tuple[Key, str]:
-    """Create a key and return it with its text, which is shown only this once.
+    """Insert an API key; return it with its text `mnk_<org>_<secret>`, which is shown only this once.
 
     Without named grants it has the default of its kind of key. A maker can pass on no more than their own grants, and
     for no longer; None is the operator at the command line, who has everything.
@@ -85,7 +85,7 @@ async def create_key(
 
 
 def check_bound_user(name: str) -> None:
-    """Raise Invalid for a name that no person can have: a key bound to it would look like one bound to nobody."""
+    """Raise Invalid for a name that no person can have and that a key therefore cannot be bound to."""
     if not name.strip():
         raise Invalid("The person to bind the key to is not named. Name them, or leave it out.", code="user_missing")
     if len(name) > MAX_NAME_CHARS:
@@ -97,7 +97,7 @@ def check_bound_user(name: str) -> None:
 
 
 async def authenticate(db: Database, bearer: str) -> Principal:
-    """Return the holder of this key; raise Unauthenticated when it is unknown, expired or revoked."""
+    """Return the caller that holds this API key; raise Unauthenticated when it is unknown, expired or revoked."""
     org_id, secret = parse_key(bearer)
     scope, wanted, now = Scope(org_id=org_id), hash_secret(secret), db.now()
     # One round trip: this runs before every request (`Database.read_once`).
@@ -139,7 +139,7 @@ def expired_key() -> Unauthenticated:
 def limit_to_maker(
     maker: Principal, grants: frozenset[Grant], expires_at: datetime | None, *, named: bool
 ) -> tuple[frozenset[Grant], datetime | None]:
-    """Return the grants and the end of a key that this maker may create; raise NotAllowed for more than that."""
+    """Return grants and expiry of a key that another key creates; raise NotAllowed for more than its maker has."""
     beyond = sorted(grants - maker.grants)
     if named and beyond:
         raise NotAllowed(
@@ -154,7 +154,7 @@ def limit_to_maker(
 
 
 async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
-    """Record when the key was used; on a database that is read-only for now, as in a failover, skip that."""
+    """Store when the key was last used; do nothing on a database that is read-only for now, as in a failover."""
     try:
         async with db.tx(scope.org_id) as tx:
             await store.touch_key(tx, scope, key_id)
@@ -171,7 +171,7 @@ async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
 
 
 def hash_secret(secret: str) -> bytes:
-    """Return the hash that is stored of a secret. The secret has 256 random bits, so a plain hash is enough."""
+    """Return the SHA-256 that is stored in place of a key's secret."""
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -194,12 +194,13 @@ class KeyWatch:
     """Checks whether keys are still valid, for every stream of this process."""
 
     def __init__(self, db: Database, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Watch keys of this database; `monotonic` gives the time in seconds."""
         self._db = db
         self._monotonic = monotonic
         self._checks: OrderedDict[tuple[str, str], tuple[float, asyncio.Task[Unauthenticated | None]]] = OrderedDict()
 
     async def reason_ended(self, principal: Principal) -> Unauthenticated | None:
-        """Return why the key is no longer valid; None while it is, and while the database is unavailable."""
+        """Return the error for a key that expired or was revoked; None while it is valid or the database is down."""
         if principal.expires_at is not None and principal.expires_at <= self._db.now():
             return expired_key()
         name, now = (principal.org_id, principal.key_id), self._monotonic()
@@ -213,7 +214,7 @@ class KeyWatch:
         return await asyncio.shield(check)  # a stream that is closed must not cancel the check that others wait for
 
     async def _check_database(self, principal: Principal) -> Unauthenticated | None:
-        """Return why the database says that the key is not valid; None while it is, or the database is unavailable."""
+        """Query whether the key is revoked or gone and return that error; None if valid or the database is down."""
         try:
             end = await store.key_end_times(self._db, Scope(org_id=principal.org_id), principal.key_id)
         except Unavailable:
@@ -228,7 +229,7 @@ class KeyWatch:
 
     @asynccontextmanager
     async def key_end_event(self, principal: Principal, closing: asyncio.Event) -> AsyncIterator[StreamEnd]:
-        """Provide an event that is set when the key is no longer valid, or when `closing` is."""
+        """Provide an event that is set when the key is no longer valid, or when the server is closing."""
         end_event = StreamEnd()
         watching = asyncio.create_task(self._wait_for_end(principal, closing, end_event))
         try:
@@ -237,6 +238,7 @@ class KeyWatch:
             watching.cancel()
 
     async def _wait_for_end(self, principal: Principal, closing: asyncio.Event, end_event: StreamEnd) -> None:
+        """Check the key every few seconds; set `end_event` when it is no longer valid, or `closing` is set."""
         try:
             ended: Unauthenticated | None = None
             while not closing.is_set() and (ended := await self.reason_ended(principal)) is None:

@@ -34,7 +34,7 @@ class AgentIn(ApiModel):
     adapter_config: ConfigFields = Field(default_factory=dict)
 
     def as_draft(self) -> AgentDraft:
-        """Return the agent as the runs room takes it."""
+        """Return the requested agent as the draft that `runs.agents.create_agent` takes."""
         return AgentDraft(
             name=self.name,
             adapter=self.adapter,
@@ -62,7 +62,7 @@ class AgentPatch(ApiModel):
     adapter_config: ConfigFields | None = None
 
     def apply_to(self, agent: Agent) -> AgentDraft:
-        """Return the agent's draft with these changes applied."""
+        """Return the stored agent as a draft with the patch's fields in place of its own."""
         now = draft_from(agent)
         return AgentDraft(
             name=self.name or now.name,

@@ -44,6 +44,7 @@ async def create_agent(body: AgentIn, door: WriteDoor) -> Response:
     draft = body.as_draft()
 
     async def store_agent(tx: Tx) -> AgentOut:
+        """Insert the agent and return it as its response."""
         return await _agent_out(door, tx, await agents.create_agent(tx, door.org, draft, cards_of(door)))
 
     return await door.write(store_agent, status=201)
@@ -72,6 +73,7 @@ async def edit_agent(agent_id: str, body: AgentPatch, door: WriteDoor) -> Respon
     """Change an agent; fields that are left out stay. Enabling its memory starts with an empty one."""
 
     async def store_changes(tx: Tx) -> AgentOut:
+        """Merge the patch into the stored agent, which is locked, and return it as its response."""
         # Locked, because the patch is merged with what is stored: two of them must not overlap.
         draft = body.apply_to(await agents.get_agent(tx, door.org, agent_id, locked=True))
         return await _agent_out(door, tx, await agents.edit_agent(tx, door.org, agent_id, draft, cards_of(door)))
@@ -84,6 +86,7 @@ async def delete_agent(agent_id: str, door: WriteDoor) -> Response:
     """Delete an agent with its runs and its chat."""
 
     async def remove_agent(tx: Tx) -> dict[str, object]:
+        """Delete the agent with its runs and its chat; return the confirmation."""
         await agents.delete_agent(tx, door.org, agent_id)
         return {"id": agent_id, "deleted": True}
 
@@ -103,6 +106,7 @@ async def reset_memory(agent_id: str, door: WriteDoor) -> Response:
     """Clear the memory that the agent carries between runs; its chat stays visible."""
 
     async def clear_memory(tx: Tx) -> AgentMemoryOut:
+        """Empty the agent's Active Memory and return its new panel."""
         return (await _agent_out(door, tx, await agents.reset_memory(tx, door.org, agent_id))).memory
 
     return await door.write(clear_memory)
@@ -168,12 +172,13 @@ async def list_decisions(agent_id: str, door: ReadDoor, limit: Annotated[int, Qu
 
 
 async def _agent_out(door: Door, tx: Tx, agent: Agent) -> AgentOut:
+    """Return the agent's response, with the panel of its memory read in this transaction."""
     panels = await agents.list_memory_panels(tx, door.org, [agent])
     return AgentOut.from_agent(agent, panels[agent.id], tx.now)
 
 
 async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str, str | None]:
-    """Queue a chat turn; return its id and the id of the session it continues, if any.
+    """Queue a message to the agent; return its chat turn's id and the id of the session it continues, if any.
 
     A retry with the same Idempotency-Key gets the first request's turn.
     """
@@ -193,14 +198,14 @@ async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str
 
 
 async def _stream_chat(door: Door, turn_id: str, session_id: str | None) -> AsyncIterator[str]:
-    """Yield the turn's events while the key is valid; the reply is made and stored in any case."""
+    """Yield the chat turn's events as Server-Sent Events while the key is valid; the reply is stored in any case."""
     async with door.until_key_ends() as over:
         async for text in stream_chat_turn(door.services.db, door.org, turn_id, session_id, over):
             yield text
 
 
 async def _complete_reply(door: Door, turn_id: str) -> AgentReplyOut:
-    """Return the turn's reply, without text while no worker has taken it up; raise Conflict when it failed.
+    """Wait for the chat turn's reply and return it, without text while no worker took it; raise Conflict if failed.
 
     A failed turn is final and its message kept, so repeating the request would not help: no 503, which invites a retry.
     """

@@ -29,6 +29,7 @@ async def start_turn(door: Door, request: TurnRequest, tools: ToolsByName) -> Re
 
 
 def _reply_json(turn: Turn, reply: str, usage: Usage) -> KeptReply:
+    """Return the JSON of a finished reply, as `stream: false` sends it and a retry gets it again."""
     message = last_message(turn, Role.ASSISTANT)
     made = ReplyOut(
         turn_id=turn.id,
@@ -69,6 +70,7 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
 
 
 async def _turn_request(body: ChatIn, door: Door) -> TurnRequest:
+    """Return the chat request as a turn of the person it names, its message embedded already."""
     scope, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
     return TurnRequest(
         scope=scope,

@@ -65,7 +65,7 @@ class ConnectionLimits:
 
 
 def protocol_class(bounds: ConnectionLimits) -> "type[BoundedProtocol]":
-    """Return the protocol for a server with these limits as uvicorn takes it: a class."""
+    """Return a subclass of the HTTP protocol with these limits; uvicorn takes a class, not an instance."""
     return type("ProtocolWithinBounds", (BoundedProtocol,), {"bounds": bounds, "uvicorn_log": _uvicorn_log()})
 
 
@@ -85,6 +85,7 @@ class BoundedProtocol(HttpToolsProtocol):
     uvicorn_log: logging.Logger
 
     def __init__(self, *args: Any, **options: Any) -> None:
+        """Start with no request and no timer running."""
         super().__init__(*args, **options)
         self.logger = self.uvicorn_log
         self._timer: asyncio.TimerHandle | None = None
@@ -98,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.url = b""  # uvicorn sets it at a request's first byte; a refused one may lack it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request, or refuse the connection if there are too many."""
+        """Start waiting for the connection's first request; answer 503 if there are too many connections."""
         super().connection_made(transport)
         if len(self.connections) > self.bounds.most:
             self._make_room()
@@ -106,14 +107,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timers."""
+        """Cancel the connection's timers and take it off the lists of waiting connections."""
         self._stop_waiting()
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the bytes within the limit on a head; drop them once the request is answered or refused."""
+        """Parse arriving bytes up to the limit on a request's head; drop them once the request is answered."""
         if self._is_dropping():
             self._dropped += len(data)
             if self._dropped > self.bounds.most_dropped:
@@ -153,7 +154,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.cycle.transport = cast("asyncio.Transport", _CycleTransport(self))
 
     def on_body(self, body: bytes) -> None:
-        """Count the bytes of the body for the minimum rate."""
+        """Count the bytes of the request's body for the check of its minimum rate."""
         self._body_bytes += len(body)
         super().on_body(body)
 
@@ -168,7 +169,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        """List the connection as idle; if the body is still arriving, limit the time it may take."""
+        """Wait for the next request; if this one's body is still arriving, limit the time it may take."""
         super().on_response_complete()
         if self._lingers:
             self._unset_keepalive_if_required()
@@ -199,10 +200,11 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _waiting_list(self) -> "OrderedDict[BoundedProtocol, None]":
+        """The server's list this connection waits in: `silent` before its first request, `idle` after."""
         return self.bounds.idle if self._asked else self.bounds.silent
 
     def _is_idle(self) -> bool:
-        """Say whether the next byte is the first of another request."""
+        """Say whether the connection is between requests, so that the next byte begins one."""
         return self._asked and self._is_answered() and self._timer is None
 
     @property
@@ -231,12 +233,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write_eof()
 
     def _await_head(self) -> None:
+        """List the connection as waiting for a request and start the timer for its head."""
         self._head_bytes = 0
         self._waiting_list.pop(self, None)
         self._waiting_list[self] = None
         self._start_timer(self._on_head_timeout)
 
     def _on_head_timeout(self) -> None:
+        """Answer 408 and close where part of a request's head came; abort an idle connection."""
         if self._head_bytes:
             self._refuse(408, "The request's head did not come in time. Send the request again.", why="slow_head")
             self.transport.close()
@@ -244,7 +248,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.abort_connection("slow_head")
 
     def _check_body(self) -> None:
-        """Wait another period if enough of the body arrived or reading is paused; otherwise give the request up."""
+        """Keep waiting if enough of the body arrived or reading is paused; otherwise refuse the request."""
         if self._body_bytes >= _MIN_BODY_BYTES or self.flow.read_paused:
             self._body_bytes = 0
             self._start_timer(self._check_body)
@@ -255,7 +259,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close the connection that has waited longest for a request; if none waits, refuse this one."""
+        """Close the connection that has waited longest for a request; if none waits, answer this one 503."""
         if waiting := self.bounds.silent or self.bounds.idle:
             longest, _ = waiting.popitem(last=False)
             longest.abort_connection("made_room")
@@ -266,28 +270,31 @@ class BoundedProtocol(HttpToolsProtocol):
             self.abort_connection("refused")
 
     def _start_timer(self, late: Callable[[], None]) -> None:
+        """Call `late` after the timeout, in place of the timer that runs."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self.loop.call_later(self.bounds.timeout_s, late)
 
     def _stop_waiting(self) -> None:
+        """Take the connection off the waiting lists and stop its timer."""
         self._waiting_list.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _head_is_large(self) -> bool:
-        """Say whether the head that was just parsed is too large, even if it came in one piece."""
+        """Say whether the request head just parsed exceeds the limit, even if it came in one piece."""
         headers = getattr(self, "headers", ())  # uvicorn sets them when a request's first byte is read
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > MAX_HEAD_BYTES
 
     def _refuse_head(self) -> None:
+        """Answer 431 for a head over 64 KB, and drop what the client still sends."""
         detail = "The request's head is larger than 64 KB. Send less in its address and headers."
         self._refuse(431, detail, why="large_head")
         self._start_lingering()
 
     def _refuse(self, status: int, detail: str, *, why: str) -> None:
-        """Write a problem as the response, where none has begun; the caller then closes."""
+        """Log the refusal and write a problem as the response, which must not have begun; the caller then closes."""
         CONNECTIONS_CLOSED.labels(why).inc()
         self._stop_waiting()
         request_id = new_id("req", self.bounds.clock.now())
@@ -310,11 +317,13 @@ class _CycleTransport:
     """The transport that uvicorn's request cycle uses; its close waits until the client can have read the response."""
 
     def __init__(self, protocol: BoundedProtocol) -> None:
+        """Pass writes straight to the connection's transport; only `close` differs."""
         self._protocol = protocol
         self.write = protocol.transport.write
         self.is_closing = protocol.transport.is_closing
 
     def close(self) -> None:
+        """Close the connection once the client can have read the response."""
         self._protocol.close_when_read()
 
 
@@ -322,6 +331,7 @@ def _busy_app(clock: Clock) -> ASGIApp:
     """Return an application that answers every request with 503, for a connection above the limit."""
 
     async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request 503 `too_many_connections` and have the connection closed."""
         detail = f"The server has as many connections as it takes. Try again in {_RETRY_AFTER_S} s."
         request_id = new_id("req", clock.now())
         response = problem(request_id, 503, detail, "too_many_connections", retry_after=_RETRY_AFTER_S)
@@ -333,7 +343,7 @@ def _busy_app(clock: Clock) -> ASGIApp:
 
 
 def allow_open_files(wanted: int) -> None:
-    """Raise the limit on open files as far as the system permits: each connection needs one."""
+    """Raise the process's limit on open files towards `wanted` as far as permitted: each connection needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -102,6 +102,7 @@ async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)])
 async def _read_context(
     tx: Tx, door: Door, body: ContextIn, scope: Scope, vector: np.ndarray | None
 ) -> AssembledContext:
+    """Return the context a chat turn with this message would get, limited to what the key may see."""
     return await preview_context(
         tx,
         door.services,

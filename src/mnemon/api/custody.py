@@ -37,6 +37,7 @@ async def forget(memory_id: str, door: Annotated[Door, needs(Grant.CUSTODY)]) ->
     """Forget a memory: its text is removed from everything that holds it. Returns a receipt."""
 
     async def remove_memory(tx: Tx) -> Receipt:
+        """Forget the memory, if the key may see its person, and return the receipt."""
         return await forget_memory(tx, await browse.scope_of_memory(tx, door.visible_scope, memory_id), memory_id)
 
     return await door.write(remove_memory, ReceiptOut.from_receipt)
@@ -60,6 +61,7 @@ async def import_user(
     body, rule = await door.request.body(), _admission_rule(door)
 
     async def import_rows(tx: Tx) -> ImportResult:
+        """Import the lines of the body, each checked by the rule for this key."""
         return await import_person(
             tx, door.org.org_id, _body_lines(body), user_id=user_id, admit=door.person_scope, admit_row=rule
         )
@@ -68,12 +70,13 @@ async def import_user(
 
 
 def _admission_rule(door: Door) -> AdmitRow:
-    """Return the rule for an import's rows: all of them, or for a bound key only those it could have written itself."""
+    """Return the check on an import's rows: all pass, or for a bound key only what it could have written itself."""
     if door.principal.bound_user is None:
         return admit_any_row
     return bound_key_rule(agent_state=door.has_grant(Grant.AGENT_STATE_WRITE))
 
 
 async def _body_lines(body: bytes) -> AsyncIterator[bytes]:
+    """Yield the lines of the request's body."""
     for one in body.split(b"\n"):
         yield one

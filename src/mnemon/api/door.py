@@ -33,7 +33,7 @@ class JsonRequest(Request):
     """A request whose JSON is refused before a handler sees it if it exceeds the limits."""
 
     async def json(self) -> Any:
-        """Return the parsed body; a large one is parsed in a thread."""
+        """Return the request's parsed JSON body, refused beyond the limits; a large one is parsed in a thread."""
         if not hasattr(self, "_json"):
             body = await self.body()
             self._json = await run_off_loop(len(body) // 16, lambda: parse_json(body))  # 64 KB take 1 ms in place
@@ -44,10 +44,11 @@ class JsonRoute(APIRoute):
     """A route whose request is a JsonRequest."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler, given a JsonRequest."""
+        """Return FastAPI's handler of the route, which gets a JsonRequest in place of a Request."""
         handle = super().get_route_handler()
 
         async def handle_within_limits(request: Request) -> Response:
+            """Call the handler with a request that checks its JSON."""
             return await handle(JsonRequest(request.scope, request.receive))
 
         return handle_within_limits
@@ -84,6 +85,7 @@ class Door:
     """One request whose key has been checked."""
 
     def __init__(self, request: Request, principal: Principal, services: Services) -> None:
+        """Keep the request, its authenticated caller and the services; nothing is read yet."""
         self.request = request
         self.principal = principal
         self.services = services
@@ -185,6 +187,7 @@ class Door:
         status: int | Callable[[R], int],
         headers: dict[str, str] | None,
     ) -> Response:
+        """Run the effect, its audit entry and its stored reply in one transaction; replay a reply stored before."""
         async with self.tx() as tx:
             # In the effect's transaction: a crash leaves effect and reply, or neither (docs/decisions/0005).
             if key is not None:
@@ -233,12 +236,12 @@ class Door:
         return idempotency.IdempotencyKey(caller=self.principal.key_id, key=key, fingerprint=fingerprint)
 
     def reply(self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-        """Return a response with the data in its envelope."""
+        """Return the response `{"data": …, "meta": {"requestId": …}}` with this data, status and headers."""
         body = {"data": _to_json(data), "meta": {"requestId": self.request_id}}
         return Response(_JSON_ADAPTER.dump_json(body), status, headers, media_type="application/json")
 
     def page(self, items: Sequence[Any], *, limit: int, position: Callable[[Any], str]) -> Response:
-        """Return a response with a page of at most `limit` items; pass one item more to say that more follow.
+        """Return a response with at most `limit` items and the next cursor; pass one item more if more follow.
 
         `position` returns an item's place, which the cursor of the next request carries.
         """
@@ -250,18 +253,21 @@ class Door:
 
 
 def _to_json(data: Any) -> Any:
+    """Return pydantic models, also inside lists, as JSON values; any other value unchanged."""
     if isinstance(data, BaseModel):
         return data.model_dump(mode="json", by_alias=True)
     return [_to_json(item) for item in data] if isinstance(data, list | tuple) else data
 
 
 def _replay_reply(kept: idempotency.StoredReply) -> Response:
+    """Return the stored reply as a response with the header `Idempotent-Replayed`."""
     return Response(kept.body, kept.status or 200, {"Idempotent-Replayed": "true"}, media_type="application/json")
 
 
 async def _authenticate_request(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Principal:
+    """Return the caller of the request's bearer key and count it for the rate limit; raise Unauthenticated."""
     if credentials is None:
         raise Unauthenticated(
             "No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
@@ -274,6 +280,7 @@ async def _authenticate_request(
 
 
 async def _open_door(request: Request, principal: Annotated[Principal, Depends(_authenticate_request)]) -> Door:
+    """Return the Door of an authenticated request; raise where its body is not sent as JSON."""
     await require_json(request)
     return Door(request, principal, request.app.state.services)
 
@@ -282,6 +289,7 @@ def needs(grant: Grant) -> Any:
     """Return the dependency for a handler that needs this scope: `door: Annotated[Door, needs(Grant.MEMORY_READ)]`."""
 
     async def door_with_grant(door: Annotated[Door, Depends(_open_door)]) -> Door:
+        """Return the request's door; raise NotAllowed for a key that lacks the scope."""
         door.require_grant(grant)
         return door
 

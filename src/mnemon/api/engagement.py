@@ -47,6 +47,7 @@ async def get_history(
 
 
 def _parse_seq(cursor: str | None) -> int:
+    """Return the journal number that a page's cursor stands for, 0 without one; raise Malformed."""
     position = decode_cursor(cursor) or "0"
     if not position.isascii() or not position.isdigit() or len(position) > 18:
         raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor")

@@ -177,11 +177,13 @@ async def list_suggestions(
 
 
 def _suggestion_position(suggestion: SuggestionOut) -> str:
+    """Return the cursor position of a merge suggestion: score, then keys."""
     # Sorts as the list does: a higher score gives a smaller text.
     return f"{1 - suggestion.score:.3f} {suggestion.from_} {suggestion.into}"
 
 
 def _suggestions_after(proposals: list[MergeProposal], position: str | None) -> list[SuggestionOut]:
+    """Return the merge suggestions that come after this cursor position; all without one."""
     shown = [SuggestionOut.from_proposal(one) for one in proposals]
     return [one for one in shown if position is None or _suggestion_position(one) > position]
 
@@ -212,6 +214,7 @@ _FACT_FIELDS = ("id", "content", "importance", "pinned", "origin", "claim_of")
 
 
 def _entity_page(entity: EntityOverview, related: list[tuple[str, int]]) -> EntityPage:
+    """Return the response of one entity: its card, its memories and up to 20 related entities."""
     card = entity.card
     return EntityPage(
         key=entity.key,
@@ -236,6 +239,7 @@ async def merge_entities(body: MergeIn, door: Annotated[Door, needs(Grant.MEMORY
     scope = door.person_scope(body.user_id)
 
     async def merge_keys(tx: Tx) -> MergeResult:
+        """Store that the two keys name one entity; return the merged entity."""
         return await merging.merge_entities(tx, scope, body.from_, body.into)
 
     return await door.write(merge_keys, MergeOut.from_merge)
@@ -247,6 +251,7 @@ async def split_entities(body: SplitIn, door: Annotated[Door, needs(Grant.MEMORY
     scope = door.person_scope(body.user_id)
 
     async def split_keys(tx: Tx) -> AliasLink:
+        """Remove the alias that made the keys one entity, and return it."""
         return await merging.split_entities(tx, scope, body.key, body.from_)
 
     return await door.write(split_keys, SplitOut.from_link)

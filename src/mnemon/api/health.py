@@ -92,6 +92,7 @@ class Readiness:
     """The readiness check; concurrent requests share the one that is running."""
 
     def __init__(self, db: Database, own: Callable[[], WorkerPresence | None]) -> None:
+        """Check this database; `own` returns the presence of this process's worker, None without one."""
         self._db = db
         self._own = own
         self._look: asyncio.Task[Ready] | None = None
@@ -108,6 +109,7 @@ class Readiness:
         return await self._look
 
     async def _run_check(self) -> Ready:
+        """Read queue, workers and disk; return the counts, or raise Unavailable with the first fault."""
         now = SystemClock().now()
         async with self._db.tx(None, within_s=CHECK_TIMEOUT_S) as tx:
             rows, (since, read_only), reported = await tx.gather(
@@ -131,6 +133,7 @@ class Readiness:
 
 
 def _consume_exception(look: asyncio.Task[Ready]) -> None:
+    """Retrieve a finished check's error, so that asyncio does not log it as never retrieved."""
     if not look.cancelled():
         look.exception()
 
@@ -157,7 +160,7 @@ async def metrics(request: Request) -> Response:
 
 
 async def _measure_work(db: Database) -> None:
-    """Set the metrics that are read from the database."""
+    """Set the Prometheus gauges of the work queue from the database."""
     async with db.tx(None, within_s=METRICS_TIMEOUT_S) as tx:
         rows, alive = await tx.gather(
             jobs.installation_counts(tx), jobs.list_workers(tx, since=SystemClock().now() - SILENT_AFTER)

@@ -67,6 +67,7 @@ async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS_WRITE)])
     """Make a job due at once, with all its attempts again."""
 
     async def make_due(tx: Tx) -> Job:
+        """Make the job due now and return it; raise NotFound, or Conflict while it runs."""
         touched = await store.retry_job(tx, door.org, job_id)
         job = await store.load_job(tx, door.org, job_id)
         if job is None:

@@ -67,6 +67,7 @@ async def remember_batch(
 
 
 def _created_status(stated: list[StatementResult]) -> int:
+    """Return 201 where the statement created a memory, 200 where it changed or matched one."""
     return 201 if stated[0].outcome is MemoryOutcome.CREATED else 200
 
 
@@ -117,6 +118,7 @@ async def change_memory(
     wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
 
     async def store_edit(tx: Tx) -> MemoryOut:
+        """Change the memory, if the key may see its person, and return it as its response."""
         scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await edit.edit_memory(tx, scope, memory_id, wanted, vectors=vectors)
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
@@ -142,6 +144,7 @@ async def restore_memory(
     source = _editor_source(door, wanted.source)
 
     async def restore_version(tx: Tx) -> MemoryOut:
+        """Restore the memory, if the key may see its person, and return it as its response."""
         scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await edit.restore_memory(tx, scope, memory_id, **{**dict(wanted), "source": source})
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
@@ -150,7 +153,7 @@ async def restore_memory(
 
 
 def _editor_source(door: Door, declared: str | None) -> str:
-    """Return the source of a manual change: the declared one, else the operator, or the person a key is bound to."""
+    """Return whose word a manual change is: the declared source, else the operator's, or the bound person's."""
     if declared is not None:
         return door.check_source(declared)
     return Trust.OPERATOR if door.principal.bound_user is None else API

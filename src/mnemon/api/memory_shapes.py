@@ -42,14 +42,16 @@ class MemoryIn(ApiModel):
     source: Name = API
 
     def as_statement(self, scope: Scope) -> MemoryStatement:
-        """Return it as a statement of the application about the person of the scope."""
+        """Return the posted memory as a statement about the scope's person: a fact, or for OPEN_LOOP a todo."""
         says = self._as_todo_draft() if self.type == OPEN_LOOP else self._as_fact(MemoryType(self.type))
         return MemoryStatement(external=self.user_id, scope=scope, says=says)
 
     def _as_todo_draft(self) -> NewTodo:
+        """Return the posted OPEN_LOOP as a new todo, its kind inferred from the text."""
         return NewTodo(kind=infer_todo_kind(self.content, self.fact_type), content=self.content, source=self.source)
 
     def _as_fact(self, kind: MemoryType) -> Fact:
+        """Return the posted memory as a fact of this type."""
         return Fact(
             type=kind,
             content=self.content,
@@ -203,7 +205,7 @@ StatedOut = SkippedMemory | StatedMemory | StatedTodo
 
 
 def stated_out(stated: StatementResult) -> StatedOut:
-    """Return the memory or the todo that a statement led to, with its outcome."""
+    """Return the response for a stored statement: its memory or todo, and whether it was new, changed or skipped."""
     if isinstance(stated.thing, StoredMemory):
         memory = MemoryOut.from_memory(stated.thing, stated.external)
         if stated.why is not None:

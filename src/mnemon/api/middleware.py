@@ -34,6 +34,7 @@ class RequestMiddleware:
     """Gives every response a request id, and turns every uncaught error into a problem instead of a traceback."""
 
     def __init__(self, app: ASGIApp, clock: Clock, way: RequestPriority, max_body_bytes: int) -> None:
+        """Wrap this application; requests go before background jobs, and bodies are limited to this size."""
         self._app = app
         self._way = way
         self._clock = clock
@@ -41,6 +42,7 @@ class RequestMiddleware:
         self._refusals = RefusalLog()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run one HTTP request with its id, limits, metrics and log line; answer every uncaught error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -54,6 +56,7 @@ class RequestMiddleware:
         ahead = self._way.begin_request()
 
         async def send_with_id(message: Message) -> None:
+            """Send a message to the client, with the request id added to the response's headers."""
             exchange.note_sent(message)
             if message["type"] == "http.response.start":
                 # From the first byte on, background jobs need not wait for this request any longer.
@@ -93,6 +96,7 @@ class RequestMiddleware:
             exchange.write_line()
 
     def _early_refusal(self, scope: Scope, request_id: str) -> ASGIApp | None:
+        """Return the 413 or 422 for a request that its size or address rules out; None for any other."""
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._max_body_bytes:
             return _body_refusal(request_id, TooLarge(_too_large_detail(self._max_body_bytes)))
@@ -104,7 +108,7 @@ class RequestMiddleware:
 
 
 def _body_refusal(request_id: str, error: TooLarge) -> Response:
-    """Return the 413 for a body that is not read to its end, so no further request can follow on the connection."""
+    """Return the 413 response for a body that is too large; it also closes the connection."""
     response = problem(request_id, 413, error.detail, error.code)
     response.headers["connection"] = "close"
     return response
@@ -115,6 +119,7 @@ def _limit_body(receive: Receive, most: int, exchange: LoggedRequest) -> Receive
     seen = 0
 
     async def receive_limited() -> Message:
+        """Return the next message of the request; raise TooLarge once the body exceeds the limit."""
         nonlocal seen
         message = await receive()
         exchange.note_received(message)
@@ -127,4 +132,5 @@ def _limit_body(receive: Receive, most: int, exchange: LoggedRequest) -> Receive
 
 
 def _too_large_detail(most: int) -> str:
+    """Return the error text for a body over this many bytes."""
     return f"The body is larger than {most:,} bytes. Send less at once; MNEMON_MAX_BODY_BYTES sets the limit."

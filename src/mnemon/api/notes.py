@@ -37,6 +37,7 @@ NoteLabel = Annotated[Text, Field(max_length=400)]
 
 
 def _check_length(labels: list[str]) -> list[str]:
+    """Return a namespace's labels; raise ValueError where they are too long together."""
     # The last quarter is left for the key.
     if sum(len(label.encode()) for label in labels) > MAX_ADDRESS_BYTES * 3 // 4:
         raise ValueError(f"is longer than {MAX_ADDRESS_BYTES * 3 // 4} bytes in all")
@@ -69,6 +70,7 @@ class PutIn(ApiModel):
 
     @model_validator(mode="after")
     def _check_one_given(self) -> Self:
+        """Return the note to put; raise ValueError where it has texts and vectors both."""
         if self.texts and self.vectors:
             raise ValueError("has texts and vectors; send one of them")
         return self
@@ -241,6 +243,7 @@ async def write_notes(body: WriteIn, door: Annotated[Door, needs(Grant.MEMORY_WR
     changes = await _embed_changes(door.services, body.changes)
 
     async def store_changes(tx: Tx) -> list[NoteChangeResult]:
+        """Create the person if unknown, and apply the changes to their notes in order."""
         await ensure_person(tx, scope.org_id, body.user_id)
         return await store.apply_changes(tx, scope, changes)
 
@@ -282,13 +285,14 @@ async def list_namespaces(body: NamespacesIn, door: Annotated[Door, needs(Grant.
 
 
 async def _embed_changes(services: Services, given: list[ChangeIn]) -> list[NoteChange]:
-    """Return the changes with the vectors of their texts, embedded in one call; later if the embedder is down."""
+    """Return the note changes with the vectors of their texts, embedded in one call; without if that failed."""
     texts = [text for one in given if isinstance(one, PutIn) for text in one.texts.values()]
     made = await embed_texts(services.embedder, texts)
     return [_note_change(one, made) for one in given]
 
 
 def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
+    """Return one change of the request as the notes room takes it, with the vectors of its texts."""
     if isinstance(given, PutIn):
         embedded = {part: made.by_text[text] for part, text in given.texts.items() if text in made.by_text}
         return PutNote(
@@ -309,6 +313,7 @@ def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
 
 
 async def _note_search(services: Services, body: NoteSearchIn) -> NoteSearch:
+    """Return the request's search as the notes room takes it; its query is embedded unless a vector is given."""
     vector: np.ndarray | list[float] | None = body.vector
     model = CALLER_MODEL
     if vector is None and body.query and body.query.strip():

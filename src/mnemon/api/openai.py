@@ -57,6 +57,7 @@ async def get_model(model_id: Annotated[str, Path(max_length=200)], door: ChatDo
 
 
 async def _turn_request(body: CompletionIn, door: Door) -> TurnRequest:
+    """Return the completion request as a turn: what follows the last assistant message is new."""
     split = split_conversation([one.as_message() for one in body.messages])
     # A program that names no user gets one person per key, so that its memory is kept apart from other keys'.
     user = body.user or door.principal.bound_user or f"key:{door.principal.key_id}"
@@ -83,6 +84,7 @@ class _Completion:
     """One completion in OpenAI's format."""
 
     def __init__(self, body: CompletionIn, door: Door, stream: "ReplyStream | _ReplayedReply") -> None:
+        """Prepare the parts that all chunks of this reply share, and the response's headers."""
         self._stream = stream
         self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
         self._common = {
@@ -97,7 +99,7 @@ class _Completion:
         }
 
     async def as_json(self, events: AsyncIterator[ChatEvent]) -> dict[str, Any]:
-        """Return the complete completion as one object; raise ModelDown when there is no reply."""
+        """Return the whole reply as one OpenAI completion; raise ModelDown when there is none."""
         calls: list[ToolRequest] = []
         async for event in events:
             if isinstance(event, ToolCalled):
@@ -114,7 +116,7 @@ class _Completion:
         raise ModelDown("The reply ended early, without a result. Look at the turn.")
 
     async def stream_chunks(self, events: AsyncIterator[ChatEvent]) -> AsyncIterator[str]:
-        """Yield the completion as chunks; a client that leaves interrupts the reply."""
+        """Yield the reply as OpenAI's streamed chunks; a client that leaves interrupts the reply."""
         try:
             # OpenAI's own streams begin with the role and an empty text.
             yield self._format_chunk({"role": "assistant", "content": ""})
@@ -136,6 +138,7 @@ class _Completion:
             self._stream.interrupt_reply()
 
     def _last_chunks(self, done: ReplyDone, calls: list[ToolRequest]) -> list[str]:
+        """Return the chunks that end a stream: tool calls, the finish reason, and the usage if asked for."""
         lines = [self._format_chunk({"tool_calls": calls_json(calls, indexed=True)})] if calls else []
         lines.append(self._format_chunk({}, done.reason))
         if self._with_usage:
@@ -143,10 +146,12 @@ class _Completion:
         return lines
 
     def _format_chunk(self, delta: dict[str, Any], reason: str | None = None) -> str:
+        """Return one streamed chunk of OpenAI's format as a Server-Sent Event."""
         choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
         return _format_data({**self._common, "object": "chat.completion.chunk", "choices": [choice]})
 
     def _usage_chunk(self, usage: Usage) -> str:
+        """Return the streamed chunk that carries the token usage."""
         # As in OpenAI's streams, the chunk with the usage has no choices.
         kind = {"object": "chat.completion.chunk", "choices": []}
         return _format_data({**self._common, **kind, "usage": usage_json(usage)})
@@ -156,14 +161,16 @@ class _ReplayedReply:
     """A stored reply with the interface of a ReplyStream."""
 
     def __init__(self, kept: KeptReply) -> None:
+        """Wrap the stored JSON of a reply."""
         self.turn_id: str = kept["turnId"]
         self.session_id: str = kept["sessionId"]
         self._kept = kept
 
     def interrupt_reply(self) -> None:
-        """Do nothing: no reply is being made."""
+        """Do nothing: a stored reply is complete and cannot be interrupted."""
 
     async def iter_events(self) -> AsyncIterator[ChatEvent]:
+        """Yield the events of the stored reply: its text, its tool calls, and the end."""
         kept = self._kept
         usage = kept["usage"]
         if kept["reply"]:
@@ -181,7 +188,7 @@ class _ReplayedReply:
 
 
 async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterator[ChatEvent]:
-    """Return the events once the first text or tool call has arrived.
+    """Wait for the reply's first text or tool call; return all its events, that one included.
 
     A model that fails before that is an error response that the client can retry, not a broken stream.
     """
@@ -193,6 +200,7 @@ async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterat
         raise ModelDown(first.detail, code=first.code)
 
     async def all_events() -> AsyncIterator[ChatEvent]:
+        """Yield the event that was waited for, then the rest."""
         yield first
         async for event in events:
             yield event
@@ -201,8 +209,10 @@ async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterat
 
 
 def _model_json(door: Door) -> dict[str, Any]:
+    """Return the configured model as OpenAI's list of models shows it."""
     return {"id": door.services.llm.name, "object": "model", "created": 0, "owned_by": "mnemon"}
 
 
 def _format_data(value: dict[str, Any]) -> str:
+    """Return JSON as a Server-Sent Event without a name, as OpenAI streams it."""
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"

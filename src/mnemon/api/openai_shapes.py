@@ -12,6 +12,7 @@ from mnemon.llm.protocol import LlmMessage, ToolRequest, ToolSpec, Usage
 
 
 def _require_object(value: Any) -> Any:
+    """Return the value if it is a JSON object; raise ValueError otherwise."""
     if not isinstance(value, dict):
         raise ValueError("must be an object")
     return value
@@ -42,7 +43,7 @@ class ToolCallIn(_Lenient):
     function: FunctionIn
 
     def as_request(self) -> ToolRequest:
-        """Return the call with its arguments parsed; what is no JSON object is passed on as `arguments`."""
+        """Return the tool call with its arguments parsed; text that is no JSON object is passed on as `arguments`."""
         try:
             arguments = parse_json(self.function.arguments or "{}")
         except Invalid:
@@ -64,7 +65,7 @@ class ChatMessageIn(_Lenient):
     @field_validator("content", mode="before")
     @classmethod
     def _join_parts(cls, content: Any) -> Any:
-        """Join text parts into one text and refuse other parts: Mnemon remembers text only."""
+        """Return the text of a message's parts joined; raise ValueError for images and other parts."""
         if not isinstance(content, list):
             return content
         parts = [part for part in content if isinstance(part, dict)]
@@ -145,7 +146,7 @@ class CompletionIn(OptionsIn):
 
     @property
     def request_options(self) -> dict[str, Any]:
-        """The options to pass on to the model."""
+        """The sampling options of the request that were set, to pass on to the model."""
         return self.model_dump(include=set(OptionsIn.model_fields), exclude_none=True)
 
 

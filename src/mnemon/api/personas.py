@@ -65,6 +65,7 @@ async def set_persona(
     """Create or replace a persona; 201 when it is new."""
 
     async def store_persona(tx: Tx) -> tuple[Persona, bool]:
+        """Insert or replace the persona; return it and whether it is new."""
         return await put_persona(
             tx, door.org, persona_id, name=body.name, prompt=body.prompt, engagement=body.engagement
         )

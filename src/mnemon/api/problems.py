@@ -39,7 +39,7 @@ _RETRY_AFTER_S = 2
 
 
 def status_of(error: MnemonError) -> int:
-    """Return the status of the error's nearest class in the mapping; 500 for none."""
+    """Return the HTTP status of an error, by its nearest class in the mapping; 500 for none."""
     for kind in type(error).__mro__:
         if kind in STATUS_BY_ERROR:
             return STATUS_BY_ERROR[kind]
@@ -54,7 +54,7 @@ def problem(
     faults: tuple[FieldFault, ...] = (),
     retry_after: int | None = None,
 ) -> Response:
-    """Return the response that says what went wrong and what to do; its code goes into the request's log line."""
+    """Return an RFC 9457 problem response (what went wrong, what to do) and note its code for the log line."""
     bind_contextvars(code=code)
     body: dict[str, object] = {
         "type": f"urn:mnemon:problem:{code}",
@@ -73,13 +73,14 @@ def problem(
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Have every error of the application answered as a problem."""
+    """Register the application's exception handlers, so that every error is answered as a problem."""
     app.add_exception_handler(MnemonError, _handle_mnemon_error)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
     app.add_exception_handler(HTTPException, _handle_http_error)
 
 
 async def _handle_mnemon_error(request: Request, error: Exception) -> Response:
+    """Return the problem for an error of ours, with Retry-After where it is temporary."""
     assert isinstance(error, MnemonError)
     note_error(error)
     retry_after = getattr(error, "retry_after", None)
@@ -89,6 +90,7 @@ async def _handle_mnemon_error(request: Request, error: Exception) -> Response:
 
 
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
+    """Return the 400 for a body that is not JSON, or the 422 that lists each invalid field."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     if any(fault["type"] == "json_invalid" for fault in found):
@@ -106,6 +108,7 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
+    """Return the problem for an error that FastAPI or Starlette raised, such as 404 and 405."""
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, MnemonError):  # FastAPI makes any error while it reads a body a 400
         return await _handle_mnemon_error(request, error.__cause__)
@@ -125,13 +128,13 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
 
 
 def _methods_of_path(request: Request) -> set[str]:
-    """Return every method of the path; the framework names those of one route, and a path has a route per method."""
+    """Return every HTTP method the request's path takes, over all routes with this path."""
     routes = iter_route_contexts(request.app.router.routes)
     return {method for one in routes if one.matches(request.scope)[0] is not Match.NONE for method in one.methods or ()}
 
 
 def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> str:
-    """Return where in the request the fault is: a JSON pointer into the body, or a parameter's name.
+    """Return where in the request a fault is: a JSON pointer into the body, or a parameter's name.
 
     The validator's locations also hold names of its own, such as the member of a union that it tried. Only steps that
     lead into this body, or a field that is missing there, become part of the pointer.
@@ -151,13 +154,14 @@ def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> st
 
 
 def _has_member(value: object, step: int | str) -> bool:
-    """Say whether the value has a member with this name or index."""
+    """Say whether a JSON value has a member with this name or index."""
     if isinstance(value, list):
         return isinstance(step, int) and step < len(value)
     return isinstance(value, dict) and step in value
 
 
 def _plain_message(message: str) -> str:
+    """Return pydantic's message without its prefix "Value error, "."""
     return message.removeprefix("Value error, ")
 
 
@@ -192,6 +196,7 @@ def document_problems(app: FastAPI) -> None:
     make: Callable[[], dict[str, Any]] = app.openapi
 
     def openapi_with_problems() -> dict[str, Any]:
+        """Return FastAPI's OpenAPI document with a schema per problem, named at each operation."""
         document = make()
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas.update({_component_name(status): problem_schema(status) for status in CODES_BY_STATUS})
@@ -206,4 +211,5 @@ def document_problems(app: FastAPI) -> None:
 
 
 def _component_name(status: int) -> str:
+    """Return the name of the OpenAPI schema for problems of this status."""
     return f"Problem{status}"

@@ -113,6 +113,7 @@ def _search_json(found: RecallResult, body: MemorySearchIn) -> dict[str, Any]:
 
 
 def _hit_out(hit: RecallHit, body: MemorySearchIn) -> HitOut:
+    """Return the response for one result of a search: the memory or message, its score and the score's parts."""
     thing = (
         {"memory": MemoryOut.from_memory(hit.found, body.user_id)}
         if isinstance(hit.found, StoredMemory)
@@ -130,4 +131,5 @@ def message_hit(found: FoundMessage) -> MessageHit:
 
 
 def _card_out(card: Card) -> EntityCardOut:
+    """Return the response for an entity card."""
     return EntityCardOut(key=card.key, label=card.label, facts=list(card.facts), text=card.text)

@@ -191,6 +191,7 @@ async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: Writ
     cards = cards_of(door)
 
     async def store_prices(tx: Tx) -> PushedOut:
+        """Store the prices, resolve the trades they decide, and return both as the response."""
         prices = [Price(symbol=p.symbol, price=p.price, at=p.at or tx.now, low=p.low, high=p.high) for p in body]
         done = await push_prices(tx, door.org, prices, cards)
         return PushedOut(stored=done.stored, resolved=[RunOut.from_run(run, cards) for run in done.resolved])
@@ -220,6 +221,7 @@ async def calibration(
 
 
 def _resolution_out(card: CardDefinition) -> ResolutionOut:
+    """Return how decisions of a card type are resolved: its rule, its right and wrong outcomes, its fields."""
     rule = card.resolution
     parts = ("symbol", "side", "entry", "take_profit", "stop_loss", "expires_at")
     named = {part: getattr(rule, part) for part in parts if getattr(rule, part)}

@@ -102,7 +102,7 @@ class DecisionOut(ApiModel):
 
 
 def run_fields(run: Run, cards: CardTypes, again: Sequence[Run]) -> dict[str, Any]:
-    """Return the fields of RunOut; `again` are re-examinations, also of other runs."""
+    """Return the fields of RunOut for a run; its conviction comes from its re-examinations in `again`."""
     card = cards.get(run.card_type)
     scores = [(r.result or {}).get("conviction_score") for r in again if r.parent_run_id == run.id]
     known = [score for score in scores if isinstance(score, int)]

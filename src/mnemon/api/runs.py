@@ -69,6 +69,7 @@ async def run_events(
     after = parse_seq(last_event_id)
 
     async def event_lines() -> AsyncIterator[str]:
+        """Yield the run's events as Server-Sent Events until the run or the caller's key ends."""
         async with door.until_key_ends() as over:
             async for event in watch_run(door.services.db, door.org, run_id, after=after, until=over):
                 yield format_run_event(event)
@@ -117,24 +118,26 @@ class RunRenderer:
     """Renders runs with the card types in force."""
 
     def __init__(self, cards: CardTypes) -> None:
+        """Render with these card types."""
         self._cards = cards
 
     def __call__(self, run: Run) -> RunOut:
+        """Return the run as its response."""
         return RunOut.from_run(run, self._cards)
 
 
 def run_renderer(door: Door) -> RunRenderer:
-    """Return the renderer for this request's runs."""
+    """Return the function that turns this request's runs into responses."""
     return RunRenderer(cards_of(door))
 
 
 def cards_of(door: Door) -> CardTypes:
-    """Return the card types in force."""
+    """Return the card types in force for this request, from the configured directory."""
     return load_cards(door.services.settings.cards_dir)
 
 
 async def page_of_runs(door: Door, wanted: RunFilter, limit: int, cursor: str | None) -> Response:
-    """Return a page of runs, newest first."""
+    """Return a response with a page of the runs that match the filter, newest first."""
     before = parse_seq(decode_cursor(cursor)) or None
     async with door.tx() as tx:
         found = await store.list_runs(tx, door.org, wanted, before=before, most=limit + 1)
@@ -146,7 +149,7 @@ async def page_of_runs(door: Door, wanted: RunFilter, limit: int, cursor: str | 
 
 
 def parse_seq(text: str | None) -> int:
-    """Return the sequence number in a cursor or `Last-Event-ID`; 0 for none. Raises Malformed."""
+    """Return the event number in a cursor or `Last-Event-ID`, 0 for none; raise Malformed for other text."""
     if not text:
         return 0
     if not (text.isascii() and text.isdigit() and len(text) <= 18):

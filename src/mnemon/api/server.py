@@ -26,6 +26,7 @@ class HttpServer(uvicorn.Server):
     """A uvicorn server that runs as a task and reports when it is ready."""
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
+        """Configure uvicorn with the settings' limits and start serving this socket in a task."""
         services: Services = app.state.services
         settings = services.settings
         bounds = ConnectionLimits(
@@ -54,7 +55,7 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop on SIGINT and SIGTERM.
+        """Stop the server on SIGINT and SIGTERM while the context is open.
 
         uvicorn's own handler would raise the signal again after the shutdown, and the services would not close in
         order.
@@ -73,7 +74,7 @@ class HttpServer(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen on the socket and report that the server is ready."""
+        """Listen on the socket and let `wait_until_ready` return."""
         self._sock.listen(self.config.backlog)  # here, because uvloop assumes that listen() succeeds
         await super().startup(sockets=sockets)
         self._answering.set()
@@ -122,7 +123,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 def listen_refusal(
     host: str, port: int, error: OSError, *, fix: str = "`mnemon serve --port 0` takes a free port."
 ) -> str:
-    """Say why this address cannot be listened on and what to do; `fix` is the advice for a port that is taken."""
+    """Return the sentence why this address cannot be listened on, with `fix` as advice for a port that is taken."""
     words = f"Cannot listen on {host}:{port}: {error.strerror or error}."
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return (

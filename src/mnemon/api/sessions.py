@@ -193,6 +193,7 @@ async def close(session_id: SessionId, door: Annotated[Door, needs(Grant.CHAT)])
     boundary = boundary_from_settings(door.services.settings)
 
     async def end_session(tx: Tx) -> tuple[Session, datetime]:
+        """End the session and return it with the time; without its summary for a key that may not read it."""
         closed = await close_session(tx, door.visible_scope, session_id, boundary)
         return closed if door.has_grant(Grant.MEMORY_READ) else replace(closed, summary=None), tx.now
 
@@ -223,6 +224,7 @@ async def list_rolling_summaries(
 
 
 async def _find_session(tx: Tx, door: Door, session_id: str) -> tuple[Session, Scope]:
+    """Return the session and its person's scope; raise NotFound where the key cannot see it."""
     found = await store.find_session(tx, door.visible_scope, session_id)
     if found is None:
         raise NotFound("session")
@@ -230,11 +232,13 @@ async def _find_session(tx: Tx, door: Door, session_id: str) -> tuple[Session, S
 
 
 def _parse_time_cursor(cursor: str | None) -> tuple[datetime, str] | None:
+    """Return the time and id that a cursor of the session list holds; None without a cursor."""
     position = decode_cursor(cursor)
     return None if position is None else _parse_position(position, lambda at, id_: (parse_time(at), id_))
 
 
 def _parse_place_cursor(cursor: str | None) -> tuple[int, int]:
+    """Return the turn number and message place that a cursor holds; the place before the first without one."""
     position = decode_cursor(cursor)
     return (
         (0, -1)
@@ -244,11 +248,13 @@ def _parse_place_cursor(cursor: str | None) -> tuple[int, int]:
 
 
 def _parse_count_cursor(cursor: str | None) -> int | None:
+    """Return the version number that a cursor of rolling summaries holds; None without a cursor."""
     position = decode_cursor(cursor)
     return None if position is None else _parse_position(f"{position} .", lambda number, _: _parse_small_int(number))
 
 
 def _parse_small_int(text: str) -> int:
+    """Return the number in the text; raise ValueError where PostgreSQL's integer cannot hold it."""
     number = int(text)
     if not -(2**31) < number < 2**31:
         raise ValueError("no such place")
@@ -256,6 +262,7 @@ def _parse_small_int(text: str) -> int:
 
 
 def _parse_position(position: str, reading: Any) -> Any:
+    """Return what `reading` makes of a cursor's two words; raise Malformed where it cannot."""
     try:
         return reading(*position.split(" ", 1))
     except (TypeError, ValueError, OverflowError):

@@ -45,6 +45,7 @@ class WithdrawIn(ApiModel):
 
     @model_validator(mode="after")
     def _check_one_named(self) -> Self:
+        """Return the request; raise ValueError where it names no source, or two different ones."""
         if self.source is None and self.origin is None:
             raise ValueError("Name the `source` to take back, as `GET /api/sources` gives its `origin`.")
         if None not in (self.source, self.origin) and self.source != self.origin:
@@ -53,7 +54,7 @@ class WithdrawIn(ApiModel):
 
     @property
     def name(self) -> str:
-        """The name of the source."""
+        """The name of the source to withdraw, from `source` or `origin`."""
         return str(self.source or self.origin)
 
 
@@ -108,13 +109,14 @@ async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]
     at_most = Trust.OPERATOR if door.principal.bound_user is None else Trust.PERSON
 
     async def withdraw_for_person(tx: Tx) -> Withdrawal:
+        """Withdraw what the source said about this person and return the receipt."""
         return await withdraw_source(tx, scope, body.name, at_most=at_most)
 
     return await door.write(withdraw_for_person, WithdrawalOut.from_withdrawal)
 
 
 async def _withdraw_from_everyone(door: Door, origin: str) -> Response:
-    """Withdraw the source from every person of the organization, then store the reply."""
+    """Withdraw the source from every person of the organization, one transaction each, then store the reply."""
     door.require_unbound()
     kept = await door.kept_reply()
     if kept is not None:
@@ -125,6 +127,7 @@ async def _withdraw_from_everyone(door: Door, origin: str) -> Response:
     )
 
     async def finished_withdrawal(tx: Tx) -> Withdrawal:
+        """Return the receipt of the withdrawal that is already committed."""
         return done
 
     return await door.write(finished_withdrawal, WithdrawalOut.from_withdrawal)

@@ -82,6 +82,7 @@ def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingRespon
     """Return the reply's events as a streaming response; a client that leaves interrupts the reply."""
 
     async def event_lines() -> AsyncIterator[str]:
+        """Yield the events as text, those that are ready together at once; interrupt the reply at the end."""
         try:
             # Events that are ready together are sent as one chunk.
             async for some in stream.event_batches():
@@ -98,6 +99,7 @@ def replay_response(reply: dict[str, Any]) -> StreamingResponse:
     """Return a stored reply as a stream of the same events."""
 
     async def event_lines() -> AsyncIterator[str]:
+        """Yield `turn`, one `delta` with the whole text, and `done`."""
         yield line("turn", {"turnId": reply["turnId"], "sessionId": reply["sessionId"]})
         yield line("delta", {"text": reply["reply"]})
         yield line("done", {key: reply[key] for key in ("turnId", "messageId", "usage")})
@@ -108,7 +110,7 @@ def replay_response(reply: dict[str, Any]) -> StreamingResponse:
 
 
 def format_chat_event(event: ChatEvent, *, sees_state: bool) -> str | None:
-    """Return the event as text; None for an event that this client may not see."""
+    """Return a chat event as a Server-Sent Event; None for one that this client may not see."""
     match event:
         case TurnStarted():
             return line("turn", {"turnId": event.turn_id, "sessionId": event.session_id})
@@ -145,7 +147,7 @@ STREAM_CUT_DETAIL = (
 
 
 def format_run_event(event: RecordedEvent | None) -> str:
-    """Return the event with its id, so that a client can resume after it; a comment for None."""
+    """Return a run's event as a Server-Sent Event with its id for resuming; a keep-alive comment for None."""
     if event is None:
         return KEEPALIVE
     data = json.dumps({**event.data, "at": format_time(event.at)}, ensure_ascii=False)
@@ -169,7 +171,7 @@ async def stream_chat_turn(
 
 
 async def chat_outcome(db: Database, scope: Scope, turn_id: str) -> dict[str, Any]:
-    """Return the fields of the event `done`, or of `error` when the turn has no reply."""
+    """Return the data of the event `done` for an agent's chat turn, or of `error` when it has no reply."""
     async with db.tx(scope.org_id) as tx:
         exchange = await agent_store.find_exchange(tx, scope, turn_id)
         reply = await agent_store.find_turn_message(tx, scope, turn_id, "assistant")

@@ -50,6 +50,7 @@ async def change_todo(todo_id: str, body: TodoPatch, door: Annotated[Door, needs
     wanted = store.TodoEdit(**dict(body))
 
     async def store_edit(tx: Tx) -> TodoOut:
+        """Change the todo, if the key may see its person, and return it as its response."""
         scope, todo = await store.get_todo(tx, door.visible_scope, todo_id)
         changed = await store.update_todo(tx, scope, todo, wanted, at=tx.now)
         return TodoOut.from_todo(changed, await external_name(tx, scope) or "")

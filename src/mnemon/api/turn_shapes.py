@@ -31,7 +31,7 @@ class MessageIn(ApiModel):
     at: Instant | None = None
 
     def as_new(self) -> NewMessage:
-        """Return the message as the sessions room takes it."""
+        """Return the posted message as `sessions` stores it."""
         return NewMessage(role=self.role, content=self.content, name=self.name, at=self.at)
 
 
@@ -64,7 +64,7 @@ class ToolResultIn(ApiModel):
     output: Json = None
 
     def as_outcome(self) -> ToolOutcome:
-        """Return the result as the agent state takes it."""
+        """Return the posted tool result as the agent state compares it with expectations."""
         return ToolOutcome(
             id=self.id,
             action=self.action,
@@ -84,7 +84,7 @@ MAX_PARTS = 5_000
 
 
 def _check_part_count(results: Any) -> Any:
-    """Return the tool results unchanged; refuse too many parts, counted before any of them is validated."""
+    """Return the tool results unchanged; raise ValueError for too many parts, before any of them is validated."""
     if isinstance(results, list):
         parts = [
             part
@@ -118,7 +118,7 @@ class ExpectationIn(BaseModel):
     invariant: Sentence | None = None
 
     def as_intent(self) -> Intent:
-        """Return the expectation as the agent state takes it."""
+        """Return the posted expectation as the agent state adds it: pending."""
         return Intent(
             action=self.action,
             expected_outcome=self.expected_outcome,
@@ -140,7 +140,7 @@ class TurnIn(ApiModel):
     expectations: Annotated[list[ExpectationIn], Field(max_length=200)] = Field(default_factory=list)
 
     def as_incoming(self) -> NewTurn:
-        """Return the turn as the sessions room takes it."""
+        """Return the posted turn as `sessions` stores it."""
         return NewTurn(
             user_name=self.user_id,
             messages=tuple(one.as_new() for one in self.messages),

@@ -28,9 +28,11 @@ async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) ->
     sees_state = door.has_grant(Grant.AGENT_STATE_READ)  # without it a turn is recorded, but no state shown
 
     async def store_turn(tx: Tx) -> RecordedTurn:
+        """Store the turn, apply its tool results and queue its reflection."""
         return await record_finished_turn(tx, scope, body.as_incoming(), door.services.settings)
 
     def render_turn(made: RecordedTurn) -> RecordedOut:
+        """Return the response, with the change of the agent state if the key may see it."""
         return RecordedOut(
             turn_id=made.turn.id,
             session_id=made.turn.session_id,
@@ -57,6 +59,7 @@ async def reflect_again(turn_id: TurnId, door: Annotated[Door, needs(Grant.CHAT)
     """Queue a failed or parked reflection again."""
 
     async def requeue_reflection(tx: Tx) -> Reflection:
+        """Queue the turn's reflection again; raise unless it failed or is parked."""
         return await rerun_reflection(tx, door.visible_scope, turn_id)
 
     return await door.write(

@@ -46,7 +46,7 @@ class SeedEntryIn(ApiModel):
     pinned: bool | None = None
 
     def as_entry(self) -> SeedEntry:
-        """Return the fact as the memory room takes it."""
+        """Return a fact of the posted profile as an entry of the person's seed."""
         return SeedEntry(
             content=self.content.strip(),
             type=self.type,
@@ -79,7 +79,7 @@ class SeedIn(ApiModel):
     profile: Annotated[list[SeedEntryIn | NonEmptyText], Field(max_length=MAX_SEED_ENTRIES)]
 
     def as_entries(self) -> tuple[SeedEntry, ...]:
-        """Return the facts as the memory room takes them."""
+        """Return the facts of the posted profile as entries of the person's seed."""
         return tuple(SeedEntry(content=one.strip()) if isinstance(one, str) else one.as_entry() for one in self.profile)
 
 
@@ -198,7 +198,7 @@ _SEED_BODY: dict[str, Any] = {
 
 
 async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
-    """Return the entries in the request's body: JSON, or plain text with one fact per line."""
+    """Return the seed entries in the request's body: JSON, or plain text with one fact per line."""
     body = await door.request.body()
     # Parsed by hand, because the route takes two media types; faults are reported as FastAPI would.
     if door.request.headers.get("content-type", "").partition(";")[0].strip().lower() != "text/plain":
@@ -228,6 +228,7 @@ async def put_seed(user_id: NewUserId, door: Annotated[Door, needs(Grant.MEMORY_
     vectors = await embed_texts(door.services.embedder, [entry.content for entry in entries])
 
     async def store_seed(tx: Tx) -> SeedResult:
+        """Create the person if unknown and load the seed; return what it changed."""
         await ensure_person(tx, scope.org_id, user_id)
         return await apply_seed(tx, scope, entries, vectors=vectors)
 
@@ -277,6 +278,7 @@ async def forget_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY
     scope = door.person_scope(user_id)
 
     async def remove_person(tx: Tx) -> Receipt:
+        """Forget the person and return the receipt, so that reply and audit line do not name them."""
         receipt = await forget_person(tx, scope)
         door.concerned.clear()  # neither the receipt nor the audit line may name the forgotten person
         return receipt

@@ -53,7 +53,7 @@ OnSeal = Callable[[Tx, Turn, ReplyOutcome], Awaitable[None]]
 async def seal_turn(
     tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False
 ) -> tuple[Turn, str | None]:
-    """Store the reply and seal the turn, or let it wait for the caller's tools; return it with the reply's message id.
+    """Store the reply and seal the turn, or let it wait for the caller's tools; return it and the reply's message id.
 
     With `again`, first look for what an earlier try stored: the response to its COMMIT may have been lost.
     """
@@ -83,7 +83,7 @@ async def seal_turn(
 
 
 async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> tuple[Turn, str] | None:
-    """Return the turn with the reply that an earlier try stored; None when that try had no effect."""
+    """Return the turn and message id of a reply that an earlier try stored; None when that try had no effect."""
     known = await messages.list_turn_messages(tx, turn.scope, turn.id)
     for message in known[len(turn.messages) :]:
         if message.role is Role.ASSISTANT and message.content == outcome.reply:
@@ -92,7 +92,7 @@ async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> tuple
 
 
 async def _wait_for_caller(tx: Tx, started: StartedTurn, outcome: ReplyOutcome) -> None:
-    """Let the turn wait for the caller's tool results as long as a session would wait for a message."""
+    """Store that the turn waits for the caller's tool results, as long as a session waits for a message."""
     until = tx.now + timedelta(minutes=30)
     calls = [call.id for call in outcome.calls]
     turn = started.turn
@@ -112,7 +112,7 @@ class RecordedTurn:
 
 
 async def record_finished_turn(tx: Tx, scope: Scope, incoming: NewTurn, settings: Settings) -> RecordedTurn:
-    """Store a turn that the application ran, and apply in the same transaction everything that needs no model."""
+    """Store a turn that the application ran, update the agent state, and queue the reflection."""
     turn = await store_turn(tx, scope, incoming, boundary_from_settings(settings))
     update = await record_turn(tx, turn)
     if turn.reply and (recited := await find_recital(tx, turn.scope, turn.reply)):

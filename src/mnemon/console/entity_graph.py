@@ -62,7 +62,7 @@ class GraphDrawing:
 def draw_graph(
     entities: Sequence[tuple[str, str, str, int]], ties: Sequence[tuple[str, str, int]], hub: str = ""
 ) -> GraphDrawing:
-    """Lay out the most mentioned entities (key, label, type, mentions) and their ties around the hub."""
+    """Return the drawing of the most mentioned entities (key, label, type, mentions) and their ties around the hub."""
     shown = sorted(entities, key=lambda one: (-one[3], one[0]))[:MAX_NODES]
     index = {one[0]: place for place, one in enumerate(shown)}
     kept = [(index[a], index[b], weight) for a, b, weight in ties if a in index and b in index][:MAX_EDGES]
@@ -85,16 +85,18 @@ def draw_graph(
 
 
 def _draw_node(at: np.ndarray, key: str, label: str, kind: str, mentions: int, radius: float) -> DrawnNode:
+    """Return an entity's circle at this position, coordinates rounded."""
     x, y = round(float(at[0]), 1), round(float(at[1]), 1)
     return DrawnNode(key=key, label=label, type=kind, mentions=mentions, x=x, y=y, radius=round(radius, 1))
 
 
 def _draw_edge(one: DrawnNode, two: DrawnNode, weight: int, width: float) -> DrawnEdge:
+    """Return the line between two drawn entities."""
     return DrawnEdge(x1=one.x, y1=one.y, x2=two.x, y2=two.y, weight=weight, width=round(width, 1))
 
 
 def _layout_positions(entities: int, ties: Sequence[tuple[int, int, int]], height: float, *, hub: bool) -> np.ndarray:
-    """Return positions within the drawing, the hub's last: repulsion, springs, and ever smaller steps."""
+    """Return positions for the entities, the hub's last: repulsion, springs, and ever smaller steps."""
     count = entities + hub
     if count == 0:
         return np.zeros((0, 2))
@@ -119,7 +121,7 @@ def _layout_positions(entities: int, ties: Sequence[tuple[int, int, int]], heigh
 
 
 def _fit_positions(at: np.ndarray, height: float) -> np.ndarray:
-    """Scale the positions to fill the drawing; a single one goes to the center."""
+    """Return the entities' positions scaled to fill the drawing; a single one goes to the center."""
     low, high = at.min(axis=0), at.max(axis=0)
     span = np.where(high - low > 1e-6, high - low, 1.0)
     room = np.array([WIDTH - 2 * _MARGIN, height - 2 * _MARGIN])

@@ -29,7 +29,7 @@ _DURATION_UNITS = (
 
 @cache
 def template_environment() -> Environment:
-    """Return the environment: everything is escaped, and a missing value is an error instead of empty text."""
+    """Return the Jinja environment: everything is escaped, and a missing value is an error, not empty text."""
     made = Environment(
         loader=PackageLoader("mnemon.console", "templates"),
         autoescape=select_autoescape(default=True),
@@ -50,7 +50,7 @@ def template_environment() -> Environment:
 
 
 def render(template: str, values: dict[str, Any]) -> str:
-    """Render the template with these values as HTML."""
+    """Return the template filled with these values as HTML."""
     return template_environment().get_template(template).render({"visit": None, "notice": None, "at": None, **values})
 
 
@@ -109,9 +109,11 @@ class PageCompression:
     """ASGI middleware that compresses pages and static files, and nothing under UNCOMPRESSED_PATHS."""
 
     def __init__(self, app: ASGIApp) -> None:
+        """Wrap the application, once plain and once with gzip."""
         self._plain = app
         self._compressed = GZipMiddleware(app, minimum_size=800, compresslevel=6)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the request through gzip, unless its path is one that programs read."""
         programs = scope["type"] != "http" or scope["path"].startswith(UNCOMPRESSED_PATHS)
         await (self._plain if programs else self._compressed)(scope, receive, send)

@@ -49,7 +49,7 @@ def word_diff(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def version_diffs(texts: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Return the difference from each text to the next.
+    """Return the word difference from each text to the next.
 
     Beyond _MAX_PAGE_CHARS, counted from the newest, texts are returned whole; the newest is always compared.
     """
@@ -62,7 +62,7 @@ def version_diffs(texts: Sequence[str]) -> list[list[tuple[str, str]]]:
 
 
 def _join_blocks(blocks: Iterator[EqualBlock]) -> list[EqualBlock]:
-    """Join adjacent blocks."""
+    """Return the blocks of equal words with adjacent ones joined."""
     joined: list[EqualBlock] = []
     for i, j, length in blocks:
         if joined and joined[-1][0] + joined[-1][2] == i and joined[-1][1] + joined[-1][2] == j:
@@ -73,7 +73,7 @@ def _join_blocks(blocks: Iterator[EqualBlock]) -> list[EqualBlock]:
 
 
 def _equal_blocks(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
-    """Yield the equal blocks of two stretches that begin at `i` and `j`, in order."""
+    """Yield the blocks of words that are equal in two stretches, which begin at `i` and `j`, in order."""
     head = _common_prefix(old, new)
     tail = _common_prefix(old[head:][::-1], new[head:][::-1])
     if head:
@@ -85,12 +85,12 @@ def _equal_blocks(old: Sequence[str], new: Sequence[str], i: int, j: int, depth:
 
 
 def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many words both begin with."""
+    """Return how many words both lists begin with."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _blocks_between(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
-    """Yield the equal blocks of two stretches that differ at both ends."""
+    """Yield the blocks of equal words in two stretches that differ at both ends, in order."""
     if len(old) * len(new) <= _MAX_PAIRS:
         yield from _longest_common(old, new, i, j)
         return
@@ -106,7 +106,7 @@ def _blocks_between(old: Sequence[str], new: Sequence[str], i: int, j: int, dept
 
 
 def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of words that occur once in each, as many as have the same order in both.
+    """Return positions (old, new) of words that occur once in each, as many as have the same order in both.
 
     That is the longest increasing subsequence of their positions.
     """
@@ -130,7 +130,7 @@ def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
 
 
 def _longest_common(old: Sequence[str], new: Sequence[str], i: int, j: int) -> Iterator[EqualBlock]:
-    """Yield the longest common subsequence, word by word, by dynamic programming."""
+    """Yield the longest common subsequence of two lists, word by word, by dynamic programming."""
     rest = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for p in range(len(old) - 1, -1, -1):
         for q in range(len(new) - 1, -1, -1):

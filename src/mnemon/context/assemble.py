@@ -36,7 +36,7 @@ async def assemble_context(
     budget: int | None = None,
     turn_id: str | None = None,
 ) -> AssembledContext:
-    """Return the context for this request; when the turn is already stored, its own messages are left out."""
+    """Return system prompt and recent messages for a request; a turn already stored is left out of them."""
     read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
     return AssembledContext(pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id)
@@ -54,7 +54,7 @@ async def preview_context(
     session_id: str | None = None,
     budget: int | None = None,
 ) -> AssembledContext:
-    """Return the context a chat turn would be given if this message came now."""
+    """Return the context that a chat turn with this message would be given now; store nothing."""
     request = LayerRequest(
         scope=scope,
         query=query,

@@ -30,7 +30,7 @@ _NUMBER_INSTRUCTIONS = (
 
 
 def identity_layer(name: str | None, prompt: str | None) -> Layer:
-    """Return L1: the persona's own prompt, or the default one."""
+    """Return prompt layer L1: the persona's own prompt, or the default one."""
     text = prompt.strip() if prompt and prompt.strip() else _DEFAULT_IDENTITY
     if name and name not in text:
         text = f"Your name is {name}. {text}"
@@ -38,12 +38,12 @@ def identity_layer(name: str | None, prompt: str | None) -> Layer:
 
 
 def memory_use_layer() -> Layer:
-    """Return L2: how to use memory."""
+    """Return prompt layer L2: how the model is to use memory."""
     return Layer(name="L2", title="How to use memory", opening=_MEMORY_INSTRUCTIONS, recalled=False)
 
 
 def numbers_layer() -> Layer:
-    """Return L3: how to handle numbers."""
+    """Return prompt layer L3: how the model is to handle numbers."""
     return Layer(name="L3", title="Numbers", opening=_NUMBER_INSTRUCTIONS, recalled=False)
 
 
@@ -65,7 +65,7 @@ class ReadLayers:
 
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
-    """Read all layers together: in three round trips, or two where the index already holds the rows it finds."""
+    """Read all prompt layers together: in three round trips, or two where the index already holds the rows it finds."""
     conversation, persona, recollection, (spine, todos), engagement_state = await tx.gather(
         _read_conversation(tx, request, boundary, turn_id),
         _read_persona(tx, request),
@@ -102,7 +102,7 @@ class _ConversationPart:
 async def _read_conversation(
     tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None
 ) -> _ConversationPart:
-    """Place the message in a session, then read the summaries, L7 and recent messages of that session."""
+    """Find the session the message belongs to, then read its summaries, L7 and recent messages."""
     position = await sessions.find_position(tx, request, boundary)
     # The session the message is placed in, which differs from the requested one when that has ended.
     placed = replace(request, session_id=position.session_id)
@@ -120,19 +120,19 @@ async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
 
 
 def _conversation_layer(items: tuple[LayerItem, ...]) -> Layer:
-    """Return L6, from two rooms: spine and todos come from memory, the summaries from the sessions."""
+    """Return prompt layer L6 from its items: spine and todos of memory, summaries of the sessions."""
     return Layer(
         name="L6", title="The conversation so far", opening=_CONVERSATION_INSTRUCTIONS, items=items, budget=1200
     )
 
 
 async def _spine_and_todos(tx: Tx, request: LayerRequest) -> tuple[tuple[LayerItem, ...], tuple[LayerItem, ...]]:
-    """Read the person's spine and todos together."""
+    """Return the person's spine and todos as prompt items, read in one round trip."""
     return await tx.gather(_spine_items(tx, request), memory.todo_items(tx, request))
 
 
 async def _spine_items(tx: Tx, request: LayerRequest) -> tuple[LayerItem, ...]:
-    """Return the person's spine, one item per part."""
+    """Return the person's spine (long-term summary) as prompt items, one per part."""
     spine = await latest_spine(tx, request.scope)
     if spine is None:
         return ()

@@ -53,38 +53,38 @@ class ForgetTarget:
 
     @property
     def memory_ids(self) -> list[str]:
-        """Ids of the memories, without the folds made from them."""
+        """Ids of the memories to forget, without the folds made from them."""
         return [str(row["id"]) for row in self.memories]
 
     @property
     def removed_ids(self) -> list[str]:
-        """Ids of everything that is deleted, folds included."""
+        """Ids of all memories that are deleted, folds included."""
         return [*self.memory_ids, *(str(row["id"]) for row in self.folds)]
 
     @property
     def contents(self) -> list[str]:
-        """Every text the memories ever had, earlier versions included."""
+        """Every text the forgotten memories ever had, earlier versions included."""
         return [text for row in self.memories for text in (row["content"], *row["earlier"])]
 
     @property
     def quotes(self) -> list[str]:
-        """The words of messages that the memories rest on."""
+        """The words of messages that the forgotten memories rest on."""
         return [str(row["quote"]) for row in self.grounds]
 
     @property
     def spans(self) -> tuple[TextSpan, ...]:
-        """Where those words are, by message."""
+        """Where those words are: message id, start and end."""
         return tuple(TextSpan(message_id=r["message_id"], start=r["starts"], end=r["ends"]) for r in self.grounds)
 
     def traces_besides(self, kept: Sequence[str]) -> ForgottenTraces:
-        """Return what to look for in other texts; words that also occur in `kept` texts are not distinctive."""
+        """Return the words to look for in other texts, without those that also occur in the `kept` texts."""
         texts = [*self.contents, *self.quotes]
         texts += [text for row in self.folds for text in (row["content"], *row["earlier"])]
         more = [row[name] or "" for row in self.memories for name in ("entity_label", "note")]
         return ForgottenTraces(phrases=tuple(texts), marks=distinctive_words([*texts, *more], kept))
 
     def tombstone_hashes(self, scope: Scope) -> frozenset[bytes]:
-        """Return the hashes of the contents, the quotes and the places that must not be remembered again."""
+        """Return keyed hashes of the contents, quotes and places that must not be remembered again."""
         keys = {row["id"]: row["claim_of"] or original_key(row["memory_key"]) for row in self.memories}
         stones = {content_tombstone(scope, text) for text in self.contents}
         stones |= {quote_tombstone(scope, text) for text in self.quotes}
@@ -105,7 +105,7 @@ async def forget_memory(tx: Tx, scope: Scope, memory_id: str) -> Receipt:
 async def forget_memories(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], *, entry_id: str, at: datetime
 ) -> Receipt | None:
-    """Forget several memories under one entry of the ledger; return None when none of them exists."""
+    """Forget several memories under one ledger entry; return the receipt, None when none of them exists."""
     tally = ForgetTally()
     # Lock order: the person's row first, then everything of theirs. The update below does not conflict with a
     # transaction that holds the row by a key-share lock, so FOR UPDATE waits for those.
@@ -138,7 +138,7 @@ async def forget_memories(
 
 
 async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: LedgerEntry, tally: ForgetTally) -> None:
-    """Cover the entry's spans, drop or rebuild derived text, cover traces everywhere, and store tombstones."""
+    """Cover the ledger entry's spans and all traces, drop or rebuild derived text, and store tombstones."""
     revision = int((await tx.fetch_one(SQL["lock_person"], **owner_params(scope)))["revision"])
     copies, touched = await _redact_messages(tx, scope, entry.spans, revision)
     tally.redacted["messages"] += len(touched)
@@ -159,7 +159,7 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
 
 
 async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget:
-    """Return the memories with their folds and quotes; of a fold also what it was folded from, which says the same."""
+    """Return the memories to forget, with their folds, quotes, and what a fold was folded from."""
     wanted, found = list(ids), []
     while wanted:
         rows = await tx.fetch_all(SQL["memories"], **owner_params(scope), ids=wanted)
@@ -173,7 +173,7 @@ async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget
 
 
 async def _load_folds(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Row]:
-    """Return the folds made from any of these memories, and the folds made from those."""
+    """Return the folds (memories merged from fragments) made from these memories, and folds of those."""
     known, found = set(ids), []
     wanted = list(ids)
     while wanted:
@@ -185,7 +185,7 @@ async def _load_folds(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Row]:
 
 
 async def _load_kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str]:
-    """Return the texts of the person's other memories."""
+    """Return the texts of the person's other memories, which are not forgotten."""
     rows = await tx.fetch_all(SQL["kept_texts"], **owner_params(scope), ids=list(ids))
     return [text for row in rows for text in (row["content"], row["entity_label"] or "", *row["earlier"])]
 
@@ -206,6 +206,7 @@ async def _remove_memories(tx: Tx, scope: Scope, target: ForgetTarget, tally: Fo
 
 
 async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
+    """Delete the memories' rows in four tables, dependents first, and count them."""
     for name, statement in (
         ("embeddings", "drop_embeddings"),
         ("memory_provenance", "drop_provenance"),
@@ -216,7 +217,7 @@ async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: F
 
 
 async def _restore_fragments(tx: Tx, scope: Scope, target: ForgetTarget) -> None:
-    """Restore the archived memories that had been folded into a fold that is deleted."""
+    """Make active again the archived memories that had been folded into a fold that is deleted."""
     others = {one for row in target.folds for one in row["sources"]} - set(target.removed_ids)
     for one in await memories.by_ids(tx, scope, sorted(others)):
         if one.archive_reason is ArchiveReason.FOLDED:
@@ -226,7 +227,7 @@ async def _restore_fragments(tx: Tx, scope: Scope, target: ForgetTarget) -> None
 
 
 async def _redact_engagement(tx: Tx, scope: Scope, target: ForgetTarget, tally: ForgetTally) -> None:
-    """Remove the quotes from the engagement journal."""
+    """Remove the forgotten quotes from the engagement journal and count the entries."""
     for row in target.grounds:
         tally.removed["engagement_journal"] += await engagement.redact_quote(
             tx,
@@ -243,7 +244,7 @@ async def _redact_engagement(tx: Tx, scope: Scope, target: ForgetTarget, tally: 
 async def _redact_messages(
     tx: Tx, scope: Scope, spans: Iterable[TextSpan], revision: int
 ) -> tuple[tuple[tuple[str, str], ...], list[Row]]:
-    """Cover the spans in their messages; return each text before and after, and the changed rows."""
+    """Cover the spans in `messages`; return each text before and after, and the changed rows."""
     by_message: dict[str, list[TextSpan]] = {}
     for span in spans:
         by_message.setdefault(span.message_id, []).append(span)
@@ -259,7 +260,7 @@ async def _redact_messages(
 
 
 async def _delete_summaries(tx: Tx, scope: Scope, touched: Sequence[Row], tally: ForgetTally) -> None:
-    """Drop the summaries made from the messages; a session's is written anew from what is left."""
+    """Delete the summaries made from the changed messages; a session's is written anew from what is left."""
     ids = [row[name] for row in touched for name in ("id", "turn_id")]
     sessions = sorted({row["session_id"] for row in touched})
     rolling = await tx.fetch_all(SQL["drop_rolling_summaries"], **owner_params(scope), ids=ids)
@@ -272,14 +273,14 @@ async def _delete_summaries(tx: Tx, scope: Scope, touched: Sequence[Row], tally:
 
 
 async def _clear_spines(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
-    """Rewrite the versions of the spine that were made from these memories."""
+    """Rewrite the versions of the spine that were made from the forgotten memories."""
     for version in await upkeep.spines_from(tx, scope, ids):
         await upkeep.rewrite_spine(tx, scope, spine.without_forgotten(version, ids))
         tally.redacted["spines"] += 1
 
 
 async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
-    """Remove the seed entries that contain a trace."""
+    """Remove the entries of the person's seed that contain a trace."""
     before = await seed.seed_entries(tx, scope)
     after = [entry for entry in before if not _mentions_trace(entry, traces)]
     if len(after) < len(before):
@@ -287,4 +288,5 @@ async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
 
 
 def _mentions_trace(entry: SeedEntry, traces: ForgottenTraces) -> bool:
+    """Say whether a seed entry contains a trace of what is forgotten."""
     return traces.redact_text(entry.content) != entry.content

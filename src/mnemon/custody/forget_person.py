@@ -56,7 +56,7 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
 
 
 async def _delete_work(tx: Tx, scope: Scope, names: Collection[str]) -> int:
-    """Delete the work that names the person or anything of theirs, and return how much; running work is then lost."""
+    """Delete the `work` rows that name the person or anything of theirs; return how many. Running work is lost."""
     gone = 0
     for row in await tx.fetch_all(SQL["work"], org_id=scope.org_id):
         if any(name in names for name in _ID_PATTERN.findall(f"{row['key']} {row['lane'] or ''}")):

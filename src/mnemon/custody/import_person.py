@@ -49,7 +49,7 @@ async def import_person(
     admit: Callable[[str], object] = lambda name: name,
     admit_row: AdmitRow = admit_any_row,
 ) -> ImportResult:
-    """Store every row of the export for the person it names, or for `user_id`; on any error nothing is changed.
+    """Insert every row of an export for the person it names, or for `user_id`; on any error nothing is changed.
 
     `admit` raises for a person the caller may not write, `admit_row` for a row that they may not bring in.
     """
@@ -79,7 +79,7 @@ async def import_person(
 
 
 async def _parse_lines(lines: AsyncIterable[bytes]) -> AsyncIterator[tuple[int, Any]]:
-    """Yield the number and the JSON value of each line that is not blank; raise Invalid for one that is not JSON."""
+    """Yield number and JSON value of each line that is not blank; raise Invalid for one that is not JSON."""
     number = 0
     async for raw in lines:
         number += 1
@@ -94,13 +94,14 @@ async def _parse_lines(lines: AsyncIterable[bytes]) -> AsyncIterator[tuple[int, 
 
 
 async def _first_value(numbered: AsyncIterator[tuple[int, Any]]) -> Any:
+    """Return the first line's JSON value; None for an empty file."""
     async for _, value in numbered:
         return value
     return None
 
 
 def _heading_user_id(heading: Any) -> str:
-    """Return the person that the heading names; raise Invalid for a line that is not the heading of an export."""
+    """Return the person that an export's heading names; raise Invalid for a line that is no heading."""
     if not isinstance(heading, dict) or heading.get("format") != EXPORT_FORMAT:
         raise _line_error(1, f"is not the heading of an export (`format: {EXPORT_FORMAT}`)")
     if heading.get("version") != EXPORT_VERSION:
@@ -112,7 +113,7 @@ def _heading_user_id(heading: Any) -> str:
 
 
 def _check_user_id(name: str) -> str:
-    """Return the name to import under; raise Invalid for one with a line break, as earlier releases could export."""
+    """Return the person's name to import under; raise Invalid for one with a line break, as old releases exported."""
     try:
         return check_name(name)
     except ValueError as error:
@@ -127,7 +128,7 @@ async def _collect_rows(
     gathered: Mapping[str, list[tuple[int, dict[str, Any]]]],
     admit_row: AdmitRow,
 ) -> int:
-    """Sort the rows by table into `gathered` and return their number; raise Invalid for a line that does not fit."""
+    """Sort the export's rows by table into `gathered`; return their number. Raise Invalid for a bad line."""
     total, ended = 0, False
     async for number, value in numbered:
         if ended:
@@ -152,7 +153,7 @@ async def _collect_rows(
 async def _insert_rows(
     tx: Tx, scope: Scope, table: OwnedTable, found: list[tuple[int, dict[str, Any]]], revision: int
 ) -> int:
-    """Check the rows against the table and insert them; return how many were new."""
+    """Check imported rows against their table and insert them, page by page; return how many were new."""
     if "id" in table.columns and found:
         # Primary keys include the person, so the database would not refuse an id that another person has.
         ids = [row["id"] for _, row in found if isinstance(row.get("id"), str) and "\0" not in row["id"]]
@@ -179,7 +180,7 @@ async def _insert_rows(
 async def _insert_page(
     tx: Tx, scope: Scope, table: OwnedTable, found: list[tuple[int, dict[str, Any]]], revision: int
 ) -> int:
-    """Insert many rows at once; when that fails, insert them one by one to find the line that is wrong."""
+    """Insert imported rows at once; when that fails, insert them one by one to find the line that is wrong."""
     try:
         async with tx.savepoint():
             return await tables.insert_rows(tx, scope, table, [row for _, row in found], revision=revision)
@@ -196,7 +197,7 @@ async def _insert_page(
 
 
 async def _enqueue_follow_ups(tx: Tx, scope: Scope) -> None:
-    """Queue the work that follows a write: vectors, matching of entities, and closing of open sessions."""
+    """Queue the jobs that follow an import: vectors, matching of entities, closing of open sessions."""
     await enqueue_embedding(tx, scope)
     await enqueue_after_write(tx, scope)
     for row in await tx.fetch_all(SQL["open_sessions"], org_id=scope.org_id, user_id=scope.user):

@@ -79,7 +79,7 @@ async def redact_organization(tx: Tx, scope: Scope, person: str, texts: Collecti
 async def _redact_table(
     tx: Tx, scope: Scope, table: OwnedTable, traces: ForgottenTraces, tally: ForgetTally
 ) -> list[Row]:
-    """Cover the traces in one table and return the changed rows; count columns that must not change as kept."""
+    """Cover the traces in one table; return the changed rows, and count columns that must not change as kept."""
     tally.redacted[table.name] += 0
     if not traces.search_hints:
         return []
@@ -102,13 +102,14 @@ async def _redact_table(
 
 
 def _row_key(table: OwnedTable, row: Row) -> list[object]:
+    """Return the row's primary key without the owner's columns."""
     return [row[column] for column in table.key if column not in OWNER_COLUMNS]
 
 
 async def _redact_replies(
     tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
 ) -> None:
-    """Cover the traces in stored replies, which still answer retries; in the person's own, uncertain traces too."""
+    """Cover the traces in replies stored for retries; in the person's own, uncertain traces too."""
     certain = traces.certain_traces()
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
@@ -122,7 +123,7 @@ async def _redact_replies(
 
 
 def _strip_forgotten(value: Any, memory_ids: Collection[str]) -> Any:
-    """Return the value with every object of a forgotten memory reduced to its id."""
+    """Return the JSON value with every object of a forgotten memory reduced to its id."""
     if isinstance(value, list):
         return [_strip_forgotten(one, memory_ids) for one in value]
     if not isinstance(value, dict):
@@ -133,7 +134,7 @@ def _strip_forgotten(value: Any, memory_ids: Collection[str]) -> Any:
 
 
 async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: ForgetTally) -> None:
-    """Blank the stored replies that concern the person or name any of these ids."""
+    """Empty the replies stored for retries that concern the person or name any of these ids."""
     wanted = frozenset(names)
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         body = None if row["body"] is None else _decode_body(bytes(row["body"]))
@@ -147,13 +148,14 @@ async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: Forge
 
 
 async def _rewrite_reply(tx: Tx, scope: Scope, row: Row, body: Any, concerns: Sequence[str]) -> None:
+    """Replace the body of a reply stored for retries, and the people it concerns."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     names = {"org_id": scope.org_id, "caller": row["caller"], "key": row["key"]}
     await tx.execute(SQL["rewrite_reply"], **names, body=text, concerns=list(concerns))
 
 
 def _decode_body(body: bytes) -> Any:
-    """Return the reply's body as JSON, or as text where it is not JSON."""
+    """Return the stored reply's body as JSON, or as text where it is not JSON."""
     try:
         return json.loads(body)
     except ValueError:

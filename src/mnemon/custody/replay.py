@@ -25,7 +25,7 @@ from mnemon.services import Services
 
 
 async def replay_entries(db: Database, entries: Iterable[LedgerEntry]) -> int:
-    """Forget again what the entries list; return how many of them the database did not have."""
+    """Forget again what the ledger entries list; return how many of them the database did not have."""
     done = 0
     for entry in sorted(entries, key=lambda one: (one.org_id, one.id)):
         async with db.tx(entry.org_id) as tx:
@@ -38,7 +38,7 @@ async def replay_entries(db: Database, entries: Iterable[LedgerEntry]) -> int:
 
 
 async def forget_again(tx: Tx, entry: LedgerEntry) -> None:
-    """Forget in this database what the entry lists, and add the entry to its ledger."""
+    """Forget in this database what the ledger entry lists, and add the entry to its ledger."""
     if entry.kind == "person":
         try:
             await forget_person(tx, entry.scope, entry_id=entry.id)
@@ -63,12 +63,13 @@ class LedgerCarryover:
     """Carries the ledger over a restore, so that what was forgotten since the backup stays forgotten."""
 
     def __init__(self) -> None:
+        """Start with no entries; `read_from` loads them, `apply_to` replays them."""
         self._entries: dict[str, LedgerEntry] = {}
         self._found = False
         self._gap: datetime | None = None
 
     async def read_from(self, url: str) -> None:
-        """Read the entries of the database that is about to be replaced."""
+        """Read the forgetting ledger of the database that is about to be replaced."""
         async with await open_connection(url) as connection, connection.cursor(row_factory=dict_row) as cursor:
             there = await (await cursor.execute("select to_regclass('forgotten') as name")).fetchone()
             if there is None or there["name"] is None:
@@ -81,7 +82,7 @@ class LedgerCarryover:
                 self._entries[entry.id] = entry
 
     async def apply_to(self, services: Services) -> str:
-        """Forget again what those entries and the file's list; return a summary for the operator."""
+        """Forget again what that ledger and the file list; return a summary for the operator."""
         path = services.settings.data_dir / ledger.LEDGER_FILE
         there = path.exists()
         kept = await asyncio.to_thread(ledger.load_file, path)
@@ -98,7 +99,7 @@ class LedgerCarryover:
         return _summary_text(again, warning="" if known else self._warning_text())
 
     async def _file_fills_gap(self, services: Services, kept: Collection[LedgerEntry], gap: datetime) -> bool:
-        """Say whether the file lists what a database lacks that was itself restored without a ledger.
+        """Say whether the ledger file covers the time for which the replaced database lacked a ledger.
 
         Such a database lists only what it forgot since. A file with older entries, which neither it nor the backup has,
         was copied from where they were made.
@@ -128,12 +129,13 @@ class LedgerCarryover:
 
 
 async def _load_backup_gap(services: Services) -> datetime | None:
-    """Return since when the restored database itself lacks the ledger, because its backup was made of one that did."""
+    """Return since when the restored database itself lacks the ledger, as its backup says; None if it does not."""
     async with services.db.tx(None) as tx:
         return await load_gap(tx, "forgettings")
 
 
 def _summary_text(again: int, *, warning: str) -> str:
+    """Return the sentence that tells how many forgettings were repeated, then the warning if there is one."""
     if again:
         done = "1 forgetting since the backup was" if again == 1 else f"{again} forgettings since the backup were"
         return " ".join(filter(None, (f"{done} carried out again.", warning)))

@@ -54,7 +54,7 @@ class BackupArchive:
 
 
 async def find_tools(url: str, bin_dir: Path | None) -> Binaries:
-    """Return programs that can read this server: the bundled ones, or those on the PATH where the server is newer.
+    """Return pg_dump and its like for this server: the bundled ones, or those on the PATH where the server is newer.
 
     Raises Misconfigured where neither are new enough.
     """
@@ -137,7 +137,7 @@ async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProg
 
 
 async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
-    """Yield the archive as SQL, line by line."""
+    """Yield the backup archive as SQL, line by line."""
     process = await asyncio.create_subprocess_exec(
         *(tools.program_path("pg_restore"), "--no-owner", "--no-acl", "--no-comments", "--file=-", str(file)),
         stdout=asyncio.subprocess.PIPE,
@@ -167,7 +167,7 @@ async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
 
 
 async def _pg_restore_output(tools: Binaries, file: Path, *options: str) -> str:
-    """Return what pg_restore prints about the file."""
+    """Return what pg_restore prints about the archive file; raise Invalid where it cannot read it."""
     process = await asyncio.create_subprocess_exec(
         *(tools.program_path("pg_restore"), *options, str(file)),
         stdout=asyncio.subprocess.PIPE,
@@ -214,6 +214,7 @@ async def _start_program(tools: Binaries, program: str, options: Sequence[str], 
 
 
 def _last_line(output: str) -> str:
+    """Return the last line of a program's output without its prefix, as the reason for a failure."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return lines[-1].removeprefix("pg_restore: ").removeprefix("error: ").rstrip(".") if lines else "no reason given"
 
@@ -258,6 +259,7 @@ async def count_contents(url: str) -> DatabaseContents:
 
 
 async def _fetch_count(connection: psycopg.AsyncConnection, query: sql.SQL | sql.Composed) -> int:
+    """Return the single number that the query selects."""
     row = await (await connection.execute(query)).fetchone()
     return int(row[0]) if row else 0
 
@@ -276,13 +278,13 @@ async def read_gap(connection: psycopg.AsyncConnection, subject: GapSubject) -> 
 
 
 async def load_gap(tx: Tx, subject: GapSubject) -> datetime | None:
-    """Return the same as `read_gap`, in a transaction of the restored database: its backup may have had a gap."""
+    """Return since when the restored database lacks this knowledge, as its backup says; None for no gap."""
     row = await tx.fetch_one_or_none("select since from restore_gaps where subject = %(subject)s", subject=subject)
     return None if row is None else row["since"]
 
 
 async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
-    """Record that the restored database lacks this knowledge; an earlier record stays as it is."""
+    """Insert into `restore_gaps` that the restored database lacks this knowledge; keep an earlier record."""
     await tx.execute(
         "insert into restore_gaps (subject, since) values (%(subject)s, %(since)s) on conflict (subject) do nothing",
         subject=subject,
@@ -291,5 +293,5 @@ async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
 
 
 async def delete_gap(tx: Tx, subject: GapSubject) -> None:
-    """Delete the record of a gap, because the knowledge was carried over after all."""
+    """Delete the row of `restore_gaps`, because the knowledge was carried over after all."""
     await tx.execute("delete from restore_gaps where subject = %(subject)s", subject=subject)

@@ -35,6 +35,7 @@ class RoundTimeout(psycopg.OperationalError):
     """The server did not answer a round in time; the connection is closed."""
 
     def __init__(self, seconds: float) -> None:
+        """Say after how many seconds the server had not answered."""
         super().__init__(f"the server did not answer within {seconds:g} s")
         self.seconds = seconds
 
@@ -52,6 +53,7 @@ class Statement:
     __slots__ = ("count", "params", "prepare", "rows", "sql", "tuples")
 
     def __init__(self, sql: str, params: Mapping[str, Any], *, tuples: bool = False, prepare: bool = True) -> None:
+        """Hold the SQL and its named parameters; `rows` and `count` are filled when it was run."""
         self.sql = sql
         self.params = params
         self.tuples = tuples
@@ -64,7 +66,7 @@ class Statement:
 
 
 def plain_statement(sql: str) -> Statement:
-    """Return a statement without parameters that is not worth preparing."""
+    """Return an SQL statement without parameters that is not worth preparing."""
     return Statement(sql, {}, prepare=False)
 
 
@@ -82,6 +84,7 @@ class _PendingRound:
     """A round that was sent: the expected results in order, and the results received so far."""
 
     def __init__(self) -> None:
+        """Start with nothing sent and nothing received."""
         self.expected: list[Statement | StatementChange] = []
         """What each result belongs to: a statement, or a PREPARE or DEALLOCATE sent ahead of one."""
         self.changes = False
@@ -95,6 +98,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
     """A connection that sends statements in rounds."""
 
     def __init__(self, pgconn: PGconn, row_factory: AsyncRowFactory[DictRow] = dict_row) -> None:
+        """Wrap libpq's connection, with a record of its own of what the server has prepared."""
         super().__init__(pgconn, row_factory)
         self.limit_s = ROUND_LIMIT_S
         """Longest wait for the results of a round; set by whoever borrows the connection."""
@@ -108,15 +112,15 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         self._own_prepared = PreparedStatements()
 
     async def run_round(self, *batch: Statement) -> None:
-        """Run the statements in order and store their results in them. Where one fails, none after it is run."""
+        """Run the SQL statements in one round trip and store their rows in them; none after a failed one is run."""
         await self.send_round(self.bind_statements(*batch))
 
     def bind_statements(self, *batch: Statement) -> list[BoundStatement]:
-        """Return the statements with converted parameters; raise where a value cannot be converted."""
+        """Return the SQL statements with parameters in PostgreSQL's wire format; raise where one cannot be."""
         return [self._bind_statement(one) for one in batch]
 
     async def send_round(self, bound: Sequence[BoundStatement]) -> None:
-        """Send bound statements and store their results: the second half of `run_round`. Log a round that was slow."""
+        """Send bound statements and store their rows: the second half of `run_round`. Log a slow round."""
         async with self.lock:
             began = time.monotonic()
             try:
@@ -153,12 +157,13 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         await self._store_results(pending)
 
     def _bind_statement(self, statement: Statement) -> BoundStatement:
+        """Return one statement with `$n` placeholders and its parameters in wire format."""
         query, names = positional_query(statement.sql)
         values = self._own_types.dump_sequence([statement.params[name] for name in names], [PyFormat.AUTO] * len(names))
         return BoundStatement(statement, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
 
     def _write_round(self, bound: Sequence[BoundStatement], pending: _PendingRound) -> None:
-        """Queue the round in libpq as one pipeline, preparing statements where needed."""
+        """Queue the statements in libpq as one pipeline, each with a PREPARE where needed."""
         pgconn = self.pgconn
         pgconn.enter_pipeline_mode()
         for statement, query, values, types, formats in bound:
@@ -174,6 +179,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         pgconn.pipeline_sync()
 
     def _write_change(self, change: StatementChange, pending: _PendingRound) -> None:
+        """Queue a PREPARE or DEALLOCATE in libpq, and expect its result."""
         if change.dropped:
             self.pgconn.send_query_params(b"DEALLOCATE " + change.name, None)
         else:
@@ -218,7 +224,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         )
 
     async def _wait_ready(self, until: float, *, writing: bool = False) -> None:
-        """Wait until there is something to read, or room to write; raise TimeoutError where `until` passes first."""
+        """Wait until the socket can be read, or written; raise TimeoutError where `until` passes first."""
         loop, socket = asyncio.get_running_loop(), self.pgconn.socket
         ready = loop.create_future()
         # A plain timer, since asyncio.timeout takes 10 µs of the 100 that a round takes.
@@ -235,6 +241,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 loop.remove_writer(socket)
 
     async def _store_results(self, pending: _PendingRound) -> None:
+        """Store each result in its statement; raise the error of the first that failed."""
         for expected, result in zip(pending.expected, pending.results, strict=True):
             if result.status not in _OK_STATUSES:
                 raise await self._error_of(result)
@@ -242,6 +249,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 await self._store_rows(expected, result)
 
     async def _store_rows(self, statement: Statement, result: PGresult) -> None:
+        """Convert a result's rows into Python values, in slices so that other tasks can run between."""
         statement.count = result.command_tuples or 0
         if not result.nfields:
             return
@@ -256,7 +264,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             statement.rows += self._own_loaders.load_rows(start, min(start + slice_rows, result.ntuples), make_row)
 
     async def _error_of(self, result: PGresult) -> psycopg.Error:
-        """Return the error of a result; close the connection where its prepared statements are stale."""
+        """Return the psycopg error of a failed result; close the connection where its prepared statements are stale."""
         error = error_from_result(result)
         if error.sqlstate not in _STALE_STATEMENT_STATES or not self.prepares:
             return error
@@ -266,7 +274,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         return psycopg.OperationalError("the tables were changed while this connection was open")
 
     async def _cancel_round(self, pending: _PendingRound) -> None:
-        """Cancel the running statements because nobody waits for the results; close the connection where that fails."""
+        """Cancel the running statements on the server, as their caller is gone; close the connection if that fails."""
         try:
             await self.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
             await self._read_results(pending, _CANCEL_TIMEOUT_S)
@@ -280,7 +288,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
 
 
 def _server_error(pending: _PendingRound) -> psycopg.Error | None:
-    """Return the error that the server sent before it closed the connection, or None: it names the cause."""
+    """Return the error that the server sent before it closed the connection, which names the cause; None without."""
     for result in pending.results:
         if result.status == ExecStatus.FATAL_ERROR:
             error = error_from_result(result)
@@ -290,10 +298,12 @@ def _server_error(pending: _PendingRound) -> psycopg.Error | None:
 
 
 def _wake_waiter(ready: "asyncio.Future[None]") -> None:
+    """Resolve the future of a task that waits for the socket."""
     if not ready.done():
         ready.set_result(None)
 
 
 def _time_out_waiter(ready: "asyncio.Future[None]") -> None:
+    """Raise TimeoutError in the task that waits for the socket."""
     if not ready.done():
         ready.set_exception(TimeoutError())

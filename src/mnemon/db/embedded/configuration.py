@@ -92,7 +92,7 @@ def write_configuration(pgdata: Path, *, account: SystemAccount, socket_dir: Pat
 
 
 def write_file(path: Path, text: str, account: SystemAccount) -> None:
-    """Write the file atomically, owned by the account; leave it alone where it has this text already."""
+    """Write the file by renaming a new one into place, owned by the account; keep one that has this text already."""
     if path.exists() and path.read_text() == text:
         return
     draft = path.with_name(f".{path.name}.new")
@@ -108,7 +108,7 @@ def write_file(path: Path, text: str, account: SystemAccount) -> None:
 
 
 def choose_socket_dir(pgdata: Path, account: SystemAccount) -> Path:
-    """Return the cluster's own directory, or a private short one when its path is too long for a socket."""
+    """Return the directory for the server's socket: the cluster's, or a private short one if its path is too long."""
     if len(os.fsencode(pgdata / f".s.PGSQL.{SOCKET_PORT}")) <= SOCKET_PATH_LIMIT:
         return pgdata
     # By the path's hash, so that every process finds the same directory without writing it down.
