@@ -38,6 +38,7 @@ from mnemon.vectors.embed_job import TextSource
 
 def all_job_kinds(services: Services) -> dict[str, JobKind]:
     """Return every kind of background job, by name."""
+    # Imported when used: a command that runs no jobs need not load every room.
     from mnemon.custody.ledger import job_kinds as ledger
     from mnemon.memory.entities.merge import job_kinds as matching
     from mnemon.memory.upkeep.curator_job import job_kinds as curating

@@ -70,6 +70,7 @@ class RequestPriority:
         free = asyncio.get_running_loop().create_future()
         self._waiting.add(free)
         try:
+            # Not `wait_for`, which in Python 3.11 can lose a cancellation.
             await asyncio.wait((free,), timeout=MAX_YIELD_S)
         finally:
             self._waiting.discard(free)

@@ -182,13 +182,14 @@ class _LibraryHandler(logging.Handler):
         self._processors = processors
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a library's log record as an event called `library`, without its message."""
+        """Write a library's log record as an event `library`; its message only if that logger never quotes content."""
         event: Any = {
             "event": "library",
             "logger": record.name,
             "where": f"{record.filename}:{record.lineno}",
             "exc_info": record.exc_info,
         }
+        # Any other library may quote a statement, a prompt or a path in its message.
         if record.name in QUOTABLE_LOGGERS:
             event["said"] = record.getMessage().partition("\n")[0][:_MAX_QUOTE_CHARS]
         for process in self._processors:

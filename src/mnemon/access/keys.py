@@ -29,6 +29,7 @@ from mnemon.scope import Scope
 
 _KEY_PATTERN = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
 MAX_NAME_CHARS = 200
+# A last use to the minute is enough; to the second, every request of a busy key would cost a write.
 _USE_RECORD_INTERVAL = timedelta(minutes=1)
 
 
@@ -150,6 +151,7 @@ def limit_to_maker(
             f"The key you signed in with ends at {format_time(maker.expires_at)}; a key made by it cannot last longer.",
             code="longer_than_own",
         )
+    # A default is cut to the maker's without a word; only what was named is refused, above.
     return grants & maker.grants, expires_at or maker.expires_at
 
 
@@ -172,10 +174,12 @@ async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
 
 def hash_secret(secret: str) -> bytes:
     """Return the SHA-256 that is stored in place of a key's secret."""
+    # A plain hash is enough: with 256 random bits there is nothing to guess that a slow hash would protect.
     return hashlib.sha256(secret.encode()).digest()
 
 
 CHECK_INTERVAL_S = 1.0
+# Bounds the memory; a check that is dropped costs one more query.
 _MAX_KEYS = 10_000
 
 
@@ -238,7 +242,7 @@ class KeyWatch:
             watching.cancel()
 
     async def _wait_for_end(self, principal: Principal, closing: asyncio.Event, end_event: StreamEnd) -> None:
-        """Check the key every few seconds; set `end_event` when it is no longer valid, or `closing` is set."""
+        """Check the key once a second; set `end_event` when it is no longer valid, or `closing` is set."""
         try:
             ended: Unauthenticated | None = None
             while not closing.is_set() and (ended := await self.reason_ended(principal)) is None:

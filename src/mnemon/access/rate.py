@@ -49,7 +49,7 @@ class RateLimit:
             self._buckets.popitem(last=False)
 
     def _refill_bucket(self, caller: tuple[str, str], now: int) -> int:
-        """Refill the caller's token bucket for the time passed; return its level. The oldest buckets are dropped."""
+        """Refill the caller's token bucket for the time passed and make it the last to be dropped; return its level."""
         level, at = self._buckets.pop(caller, (self._full, now))
         level = min(self._full, level + (now - at) * self._per_minute)
         self._buckets[caller] = (level, now)

@@ -54,6 +54,7 @@ async def open_session(
     tx: Tx, scope: Scope, *, actor: str, grants: frozenset[Grant], key_ends: datetime | None = None
 ) -> str:
     """Store a console session with these grants, ending no later than its key; return its cookie."""
+    # Ended sessions and links are removed here, in place of a job that cleans up.
     await tx.execute(SQL["drop_old_signins"], org_id=scope.org_id, now=tx.now)
     ends = tx.now + SESSION_LIFETIME
     return await _insert_token(tx, scope, "session", actor, grants, ends if key_ends is None else min(ends, key_ends))
@@ -69,6 +70,7 @@ async def authenticate_session(tx: Tx, scope: Scope, secret: str) -> Principal:
     bind_contextvars(org=scope.org_id, key=row["actor"])
     grants = stored_grants(row["grants"])
     if row["key_id"] is not None:
+        # A session never has more than its key has now, even if it was opened with more.
         grants &= stored_grants(row["key_grants"])
     return Principal(org_id=scope.org_id, key_id=row["actor"], grants=grants, expires_at=row["key_expires_at"])
 

@@ -108,6 +108,7 @@ def _update_assumption(
 ) -> Assumption:
     """Return the held assumption with the proposal's evidence; only evidence against it changes its confidence."""
     fresh = tuple(piece for piece in proposal.evidence if piece not in held.evidence)
+    # Compared as the API shows it, so that a proposal that repeats the number it was shown changes nothing.
     shown = round(held.confidence, 2)
     lower = proposal.confidence is not None and proposal.confidence < shown
     if proposal.confidence is not None and proposal.confidence != shown and not (lower and fresh):

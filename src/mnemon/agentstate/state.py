@@ -148,7 +148,7 @@ class AgentState:
     """When the reflection last changed the state, or old items were last summarized into the journal."""
 
     def open_entity_ids(self) -> frozenset[str]:
-        """Return the ids of entities that an open item or a pending expectation names; they are dropped last."""
+        """Return the ids of entities that an open item or an expectation names; they are dropped last."""
         items = (item.related_entity_ids or () for item in self.items if item.status is ItemStatus.ACTIVE)
         expectations = (expectation.expected_ids or () for expectation in self.expectations)
         return frozenset(id_ for ids in (*items, *expectations) for id_ in ids)

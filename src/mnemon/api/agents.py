@@ -205,7 +205,7 @@ async def _stream_chat(door: Door, turn_id: str, session_id: str | None) -> Asyn
 
 
 async def _complete_reply(door: Door, turn_id: str) -> AgentReplyOut:
-    """Wait for the chat turn's reply and return it, without text while no worker took it; raise Conflict if failed.
+    """Return the reply of an agent's chat turn, without text while no worker took it; raise Conflict if it failed.
 
     A failed turn is final and its message kept, so repeating the request would not help: no 503, which invites a retry.
     """

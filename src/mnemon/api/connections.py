@@ -226,6 +226,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._lingers = True
         self._waiting_list[self] = None  # it may be closed to make room
         self._start_timer(lambda: self.abort_connection("slow_body"))
+        # While reading is paused the bytes stay in the socket, and closing it would reset the connection.
         self.flow.resume_reading()
         if self._last_cycle is not None and not self._is_answered():
             self._last_cycle.disconnected = True  # the application's response can no longer be sent
@@ -249,6 +250,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _check_body(self) -> None:
         """Keep waiting if enough of the body arrived or reading is paused; otherwise refuse the request."""
+        # uvicorn pauses reading while the application is slow to take the body: that is not the client's fault.
         if self._body_bytes >= _MIN_BODY_BYTES or self.flow.read_paused:
             self._body_bytes = 0
             self._start_timer(self._check_body)
@@ -302,6 +304,7 @@ class BoundedProtocol(HttpToolsProtocol):
         response = problem(request_id, status, detail, why)
         response.headers["x-request-id"] = request_id
         response.headers["connection"] = "close"
+        # Written by hand: a refused request may have no cycle that uvicorn could respond through.
         first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
         lines = [first, *(b": ".join(one) for one in response.raw_headers)]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))

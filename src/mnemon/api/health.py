@@ -110,6 +110,7 @@ class Readiness:
 
     async def _run_check(self) -> Ready:
         """Read queue, workers and disk; return the counts, or raise Unavailable with the first fault."""
+        # By the wall clock, as workers report themselves, and not by MNEMON_CLOCK_FILE.
         now = SystemClock().now()
         async with self._db.tx(None, within_s=CHECK_TIMEOUT_S) as tx:
             rows, (since, read_only), reported = await tx.gather(

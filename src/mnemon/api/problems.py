@@ -112,6 +112,7 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, MnemonError):  # FastAPI makes any error while it reads a body a 400
         return await _handle_mnemon_error(request, error.__cause__)
+    # Nobody is left to answer; the middleware notes it in the request's log line.
     if isinstance(error.__cause__, ClientDisconnect):
         raise error.__cause__
     code = FRAMEWORK_CODES.get(error.status_code, "invalid_request")

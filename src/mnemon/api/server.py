@@ -38,6 +38,7 @@ class HttpServer(uvicorn.Server):
         config = uvicorn.Config(
             app,
             log_config=None,
+            # uvicorn would log the path, which may hold a person's name; `request_log.py` logs the route.
             access_log=False,
             timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
             timeout_keep_alive=ceil(settings.request_timeout_s),

@@ -88,6 +88,7 @@ async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> T
         lease_until=until,
     )
     turn = await store_turn(tx, request.scope, incoming, boundary_from_settings(settings))
+    # Due when the lease runs out: should this process die, that job gives the turn up. Sealing makes it due at once.
     reflection.enqueue_with_turn(tx, turn, due_at=until)
     await _abandon_waiting_turns(tx, request, turn.id)
     return turn
@@ -96,6 +97,7 @@ async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> T
 async def _continue_turn(tx: Tx, request: TurnRequest, stored: StoredTurn) -> Turn:
     """Append the request's messages and tool results to the stored turn and lease it again."""
     until = tx.now + TURN_LEASE
+    # Lock order of every writer: the person's row, then the turn's, then the work row.
     await lock_person(tx, stored.turn.scope)
     await turns.reopen_turn(tx, stored.turn.scope, stored.turn.id, until)
     await postpone_work(tx, stored.turn.scope, REFLECTION_KIND, stored.turn.id, due_at=until)
@@ -135,6 +137,7 @@ async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) ->
     if last is None or last[1] is not TurnStatus.FAILED:
         return None
     stored = await turns.find_turn(tx, request.scope, last[0])
+    # After the session's boundary the same words are a new conversation, not a retry.
     if stored is None or tx.now - stored.turn.at >= settings.session_boundary:
         return None
     sent = [one.content for one in stored.turn.messages if one.role is Role.USER]
@@ -142,7 +145,7 @@ async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) ->
 
 
 async def _abandon_waiting_turns(tx: Tx, request: TurnRequest, new_turn: str) -> None:
-    """Seal as interrupted the session's turns that wait for tool results: the caller went on without them."""
+    """Seal as interrupted the person's turns that wait for tool results: the caller went on without them."""
     if request.origin is not turns.TurnOrigin.OPENAI:
         return
     for turn_id, _ in await turns.list_waiting_turns(tx, request.scope):

@@ -96,6 +96,7 @@ class ReplyGenerator:
                 TurnStatus.INTERRUPTED, error=_SERVER_STOPPED if self.server_stops else _CLIENT_LEFT
             )
         except MnemonError as error:
+            # Text that the client has seen is kept, and a turn with text did not fail altogether.
             status = TurnStatus.INTERRUPTED if self._said else TurnStatus.FAILED
             return self._make_outcome(status, error=TurnError(code=error.code, detail=error.detail))
         if not calls and not "".join(self._said).strip():

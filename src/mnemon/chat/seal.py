@@ -69,6 +69,7 @@ async def seal_turn(
     if outcome.calls and outcome.status is TurnStatus.ANSWERED:
         turn = await appending
         await _wait_for_caller(tx, started, outcome)
+    # Not so when the lease ran out and the reflection job gave the turn up; the reply is then only appended, below.
     elif may_become(status, outcome.status):
         turn, recited = await tx.gather(appending, find_recital(tx, turn.scope, outcome.reply))
         usage = started.cost_with(outcome.usage)

@@ -38,6 +38,7 @@ class ReplyStream:
         self._services = services
         self._tools = tools
         self._ahead = ahead
+        # Unbounded: the model does not wait for a slow client, and the length of a reply is limited.
         self._heard: asyncio.Queue[ChatEvent] = asyncio.Queue()
         self._stored: asyncio.Future[StartedTurn] = asyncio.get_running_loop().create_future()
         self._on_seal: OnSeal | None = None
@@ -64,6 +65,7 @@ class ReplyStream:
 
     def ask_model(self, prompt: TurnPrompt) -> None:
         """Start a task that makes the reply; its events are held until `confirm_stored`."""
+        # A task of its own, not the request's: a client that hangs up does not cancel it.
         self.task = asyncio.create_task(self._run_reply(prompt))
 
     def confirm_stored(self, started: StartedTurn, on_seal: OnSeal | None = None) -> None:
@@ -73,6 +75,7 @@ class ReplyStream:
             keep_running("turn_lease_keeper", lambda: _keep_lease(self._services, started), backoff=Backoff())
         )
         self._stored.set_result(started)
+        # A reply waits for its message to be stored before it ends, so one that is done by now has failed.
         if self.task is None or self.task.done():
             self._emit_event(self._seal_failure())
         elif not self._heard.empty():
@@ -189,6 +192,7 @@ async def _seal_with_retries(
                 turn, message_id = await seal_turn(tx, started, outcome, again=attempt > 0)
                 if on_seal is not None:
                     await on_seal(tx, turn, outcome)
+        # The COMMIT may have arrived although its answer was lost: `again` looks for what it stored.
         except Unavailable as error:
             log.warning("seal_failed", turn=started.turn.id, attempt=attempt + 1, error=error.code)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))

@@ -111,11 +111,14 @@ def _layout_positions(entities: int, ties: Sequence[tuple[int, int, int]], heigh
         pulls[a, b] = pulls[b, a] = min(1.0 + 0.2 * weight, 2.0)
     for step in range(_LAYOUT_STEPS):
         apart = at[:, None, :] - at[None, :, :]
+        # The identity matrix keeps an entity's distance to itself from being 0.
         length = np.sqrt((apart**2).sum(axis=2)) + np.eye(count) + 1e-6
         push = distance**2 / length
         pull = pulls * length**2 / distance
+        # The last term pulls everything gently to the middle, so that unrelated groups do not drift away.
         force = (apart / length[:, :, None] * (push - pull)[:, :, None]).sum(axis=1) - 0.35 * at
         size = np.sqrt((force**2).sum(axis=1, keepdims=True)) + 1e-9
+        # A step is at most 0.12 long and shrinks to nothing, so that the layout comes to rest.
         at = at + force / size * np.minimum(size, 0.12 * (1 - step / _LAYOUT_STEPS))
     return _fit_positions(at, height)
 

@@ -229,6 +229,7 @@ async def _show_refused_form(visit: PageRequest, typed: Mapping[str, str], error
 
 def local_address(address: str) -> str:
     """Return the address if it is a path on this server, else `/`, so that no redirect leads to another site."""
+    # Browsers read `//host` and `/\host` as another host.
     return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
 
 

@@ -36,6 +36,7 @@ async def static(name: str, request: Request) -> Response:
     if name not in _STATIC_FILES:
         raise NotFound("file")
     body, tag, kind = _static_file(name)
+    # no-cache: the browser asks each time and gets 304, so that an upgrade is seen at once.
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
     if request.headers.get("If-None-Match") == tag:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)

@@ -66,6 +66,7 @@ class ReadLayers:
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
     """Read all prompt layers together: in three round trips, or two where the index already holds the rows it finds."""
+    # Side by side in one transaction: what they read at the same moment is one round trip (decision 18).
     conversation, persona, recollection, (spine, todos), engagement_state = await tx.gather(
         _read_conversation(tx, request, boundary, turn_id),
         _read_persona(tx, request),

@@ -147,10 +147,12 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
     whole = ForgottenTraces(phrases=traces.phrases, marks=traces.marks, copies=copies)
     covered = await redact_everywhere(tx, scope, whole, entry.memory_ids, tally)
     changed = [row["id"] for row in touched] + covered.messages
+    # A vector of the old text still holds its meaning; the job enqueued below makes a new one.
     tally.removed["embeddings"] += await tx.execute(SQL["drop_message_embeddings"], **owner_params(scope), ids=changed)
     for namespace, key in covered.notes:
         where = {**owner_params(scope), "namespace": namespace, "key": key}
         tally.removed["note_vectors"] += await tx.execute(SQL["drop_note_vectors"], **where)
+    # The state is what its journal folds to, so covered entries change it.
     if tally.redacted["agent_state_journal"]:
         await agentstate.refold_documents(tx, scope, tx.now)
     await store_tombstones(tx, scope, entry.stones, at=entry.at)
@@ -160,6 +162,7 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
 
 async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget:
     """Return the memories to forget, with their folds, quotes, and what a fold was folded from."""
+    # A fold says the same as its fragments, so forgetting it takes them along, and folds among them theirs.
     wanted, found = list(ids), []
     while wanted:
         rows = await tx.fetch_all(SQL["memories"], **owner_params(scope), ids=wanted)
@@ -252,6 +255,7 @@ async def _redact_messages(
     copies = []
     for row in rows:
         covered = redact_spans(row["content"], by_message[row["id"]])
+        # Other tables hold truncated copies of messages; they are covered in the same places.
         copies.append((str(row["content"]), covered))
         await tx.execute(
             SQL["rewrite_message"], **owner_params(scope), id=row["id"], content=covered, revision=revision

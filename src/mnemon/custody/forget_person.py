@@ -25,6 +25,7 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
 
     Raises NotFound for an unknown person.
     """
+    # Waits for transactions with a key-share lock on the person, which the update below does not conflict with.
     tx.defer(SQL["await_holders"], **owner_params(scope))
     row = await tx.fetch_one_or_none(SQL["lock_person"], **owner_params(scope))
     if row is None:

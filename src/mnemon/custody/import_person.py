@@ -182,6 +182,7 @@ async def _insert_page(
 ) -> int:
     """Insert imported rows at once; when that fails, insert them one by one to find the line that is wrong."""
     try:
+        # Without a savepoint the failed statement would end the whole transaction, and no line could be named.
         async with tx.savepoint():
             return await tables.insert_rows(tx, scope, table, [row for _, row in found], revision=revision)
     except psycopg.errors.ForeignKeyViolation:

@@ -180,6 +180,7 @@ def load_file(path: Path) -> list[LedgerEntry]:
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             found.append(_entry_from_json(json.loads(line)))
+        # A crash cut the line short; its entry is in the table and is appended again by the next copy.
         except (ValueError, KeyError, TypeError):
             continue
     return found

@@ -42,6 +42,7 @@ async def forget_again(tx: Tx, entry: LedgerEntry) -> None:
     if entry.kind == "person":
         try:
             await forget_person(tx, entry.scope, entry_id=entry.id)
+        # The backup is older than the person; the entry is kept for the next restore.
         except NotFound:
             await ledger.add_entry(tx, entry, ForgetTally().make_receipt(entry.id, tx.now))
         return
@@ -88,6 +89,7 @@ class LedgerCarryover:
         kept = await asyncio.to_thread(ledger.load_file, path)
         gap = self._gap if self._found else await _load_backup_gap(services)
         known = (self._found or there) if gap is None else await self._file_fills_gap(services, kept, gap)
+        # The union of both places: each covers the loss of the other (decision 9).
         entries = {**{entry.id: entry for entry in kept}, **self._entries}
         again = await replay_entries(services.db, entries.values())
         await asyncio.to_thread(ledger.append_to_file, path, entries.values())

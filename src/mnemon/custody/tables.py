@@ -174,6 +174,7 @@ async def rows_mentioning(
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(hints)s").format(
         wanted, _table_name(table), _owner_filter(table), _row_text(table)
     )
+    # Hints are words of letters and digits, so nothing in them has to be escaped.
     either = "|".join(hints)
     user = scope.user_id if table.is_personal else None
     return await tx.fetch_all(statement.as_string(), org_id=scope.org_id, user_id=user, hints=either)
@@ -219,6 +220,7 @@ def _owner_filter(table: OwnedTable) -> sql.Composable:
     """Return the SQL condition for the scope's rows; an organization's table has rows only for no person."""
     if table.is_personal:
         return sql.SQL("org_id = %(org_id)s and user_id = %(user_id)s")
+    # Names both parameters, so that callers bind the same two for either kind of table.
     return sql.SQL("org_id = %(org_id)s and (%(user_id)s::text is null)")
 
 

@@ -100,7 +100,7 @@ class ForgottenTraces:
 
     @cached_property
     def search_hints(self) -> tuple[str, ...]:
-        """Words of which every text with a trace contains at least one; for finding such texts by index."""
+        """Words of which every text with a trace contains at least one; for finding such texts in the database."""
         longest = {
             max(found, key=len) for phrase in self.phrases if (found := words_of(phrase)) and _is_specific_enough(found)
         }
@@ -114,7 +114,7 @@ class ForgottenTraces:
 
     @reads_outside_text
     def redact_text(self, text: str, *, sentences: bool = True) -> str:
-        """Return the text with every trace of what is forgotten covered by `█`; `sentences`: around marks as well.
+        """Return the text with what is forgotten covered by `█`: its phrases, and the sentences of its marks.
 
         A mark covers its whole sentence; with `sentences` off, as in a person's own words, only itself.
         """

@@ -82,6 +82,7 @@ async def dump_database(url: str, file: Path, tools: Binaries, report: ReportPro
     try:
         # Create the file before pg_dump opens it, so that its permissions are right at every moment.
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        # Without owners and grants: the database that it is restored into has its own.
         options = ("--format=custom", "--no-owner", "--no-acl", "--verbose", f"--file={draft}")
         await _run_program(tools, "pg_dump", (*options, "--schema=public", "--extension=vector"), url, report)
         with draft.open("rb") as written:
@@ -109,9 +110,11 @@ async def read_archive(file: Path, tools: Binaries) -> BackupArchive:
 
 async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProgress, *, total: int) -> None:
     """Replace the database's contents with those of the file in one transaction: on failure nothing is changed."""
+    # psql and not pg_restore, so that dropping the old tables is in the same transaction as loading.
     loading = await _start_program(tools, "psql", ("-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction"), url)
     assert loading.stdin is not None
     assert loading.stderr is not None
+    # Read meanwhile: psql would block on a full pipe, and the loop below on psql.
     reading = asyncio.create_task(loading.stderr.read())
     count = 0
     try:
@@ -150,6 +153,7 @@ async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
     settings = True
     try:
         async for line in process.stdout:
+            # Only above the schema's first statement: a row of a COPY may begin with the same words.
             settings = settings and not line.startswith((b"CREATE ", b"COPY "))
             # The schema exists and is not dropped: another role may own it.
             if (settings and line.startswith(UNSUPPORTED_SETTING)) or line.startswith(b"CREATE SCHEMA public"):

@@ -167,7 +167,7 @@ def explain_error(error: psycopg.Error, url: str, *, embedded: bool = False) -> 
 
 
 def parse_target(url: str) -> DatabaseTarget | None:
-    """Return user, server and database that a URL names, as libpq reads it; None for an unreadable one.
+    """Return user, server and database that a URL names, as libpq reads it; None where that is not certain.
 
     None when libpq cannot read it, or may have taken part of the password for one of them.
     """

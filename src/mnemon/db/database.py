@@ -143,8 +143,6 @@ class Database:
         async with self._lazy_transaction([plain_statement("BEGIN"), *self._session_statements()], None) as transaction:
             yield self._make_tx(transaction, None)
 
-    # The role and the organization are set by SET LOCAL, which ends with the transaction, so a pooled connection
-    # cannot carry an organization over to the next one.
     def _make_tx(self, transaction: LazyTransaction, org_id: str | None) -> Tx:
         """Return the transaction object that rooms use, stamped with the current time."""
         return Tx(transaction, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
@@ -172,7 +170,9 @@ class Database:
         They hold literals, since Citus does not see `set_config`.
         """
         if org_id is not None and ORG_NAME_PATTERN.fullmatch(org_id) is None:
+            # The name becomes part of the SQL text below.
             raise ValueError("not an organization's name")
+        # SET LOCAL ends with the transaction, so a pooled connection cannot carry an organization over to the next one.
         return [
             plain_statement(begin),
             *self._session_statements(),

@@ -145,6 +145,7 @@ class LazyTransaction:
 
     async def roll_back_to(self, savepoint: str) -> None:
         """Roll back to the savepoint, and drop the statements deferred since it."""
+        # All of it was deferred after the savepoint: what came before was sent with it.
         self._deferred.clear()
         if self._connection is not None and not self._connection.closed:
             await self._connection.run_round(plain_statement(f"ROLLBACK TO SAVEPOINT {savepoint}"))
@@ -194,6 +195,7 @@ class StatementBatcher:
             for task in tasks:
                 if not task.cancelling():  # a second cancel would interrupt the reader that is cancelling its statement
                     task.cancel()
+            # Waited for, so that no reader still uses the connection when the transaction ends.
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run_statement(self, statement: Statement) -> None:

@@ -138,6 +138,7 @@ async def _create_role(connection: psycopg.AsyncConnection) -> None:
             await connection.execute(
                 sql.SQL("CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS NOINHERIT").format(sql.Identifier(APP_ROLE))
             )
+    # Roles belong to the whole server; two that are created at once meet in the catalog's unique index.
     except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
         return
 
@@ -201,6 +202,7 @@ async def _secure_tables(connection: psycopg.AsyncConnection) -> None:
         if name == "schema_migrations":
             await connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(table, role))
             continue
+        # None of Mnemon's: those have `org_id` or are listed.
         if not owned and name not in UNSCOPED_TABLES:
             continue
         if name in READ_ONLY_TABLES:
@@ -273,6 +275,7 @@ async def unusable_tables(connection: psycopg.AsyncConnection) -> list[str]:
 async def check_role(tx: Tx) -> None:
     """Raise Misconfigured if row-level security does not bind the transaction's role, or a tenant table lacks it."""
     row = await tx.fetch_one(_ROLE_SQL)
+    # PostgreSQL exempts a table's owner from row-level security, as it does superusers.
     if row["exempt"] or row["owned"]:
         raise Misconfigured(
             f"The server's role {row['rolname']} is not bound by row-level security, so organizations would not be "

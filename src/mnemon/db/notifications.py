@@ -51,7 +51,7 @@ class Notifier:
                 self._listener = None
 
     async def _listen(self, db: Database) -> None:
-        """Listen on the channel and set the events of each notified key; first of all, since some may be missed."""
+        """Listen on the channel and set the events of each notified key; once at the start, those of all keys."""
         async with db.listen(self.channel) as connection:
             # What was notified before LISTEN stood, or while the connection was lost, reached nobody: all read once.
             for event in [one for events in self._waiting.values() for one in events]:

@@ -266,6 +266,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
     async def _error_of(self, result: PGresult) -> psycopg.Error:
         """Return the psycopg error of a failed result; close the connection where its prepared statements are stale."""
         error = error_from_result(result)
+        # 0A000: another process migrated a table; 26000: a pooler mixed up connections (decision 21).
         if error.sqlstate not in _STALE_STATEMENT_STATES or not self.prepares:
             return error
         await self.close()

@@ -134,6 +134,7 @@ class ConnectionPool:
             self._close_connection(connection)
             self._open_wanted()
             return
+        # One that is done was cancelled in this turn of the event loop and has not left the queue yet.
         waiter = next((one for one in self._waiting if not one.done()), None)
         if waiter is not None:
             del self._waiting[waiter]

@@ -93,7 +93,7 @@ _MAX_LABELS = 5
 
 
 def warn_slow(statements: Sequence[str], seconds: float) -> None:
-    """Log a warning if a round took longer than `SLOW_S`: which statements were in it, never their values."""
+    """Log a warning about a round that took longer than `SLOW_S`: which statements were in it, never their values."""
     labels = list(dict.fromkeys(statement_label(sql) for sql in statements))
     shown = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
     log.warning(

@@ -164,6 +164,7 @@ class Tx:
 
         Statements that they run at the same moment are sent in one round trip.
         """
+        # Nested: these readers join the rounds of the outer ones.
         if self._batcher is not None:
             return await self._batcher.run_readers(*readers)
         self._batcher = StatementBatcher(self._send_round)
@@ -178,6 +179,7 @@ class Tx:
         self._savepoints += 1
         name = f"savepoint_{self._savepoints}"
         mark = plain_statement(f"SAVEPOINT {name}")
+        # Deferred, so that a block that sends nothing sets no savepoint either.
         self._transaction.defer(mark)
         try:
             yield

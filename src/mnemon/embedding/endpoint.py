@@ -137,6 +137,7 @@ class EndpointEmbedder:
                 call.status = response.status_code if response is not None else None
                 if response is not None and response.status_code < 400:
                     return self._parse_vectors(response, texts)
+                # A refusal does not pass by waiting; an overload (429, 5xx) may.
                 if response is not None and response.status_code < 500 and response.status_code != 429:
                     raise self._refused_error(response)
                 wait = _retry_delay(response, call.tries - 1)

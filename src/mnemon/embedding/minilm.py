@@ -69,6 +69,7 @@ class MiniLmEmbedder:
 
     def _mean_pool(self, texts: Sequence[str]) -> np.ndarray:
         """Return the sum of each text's token vectors, padding left out."""
+        # Cut before it is tokenized: only MAX_TOKENS count, and the work on the rest would be lost.
         encoded = self._tokenizer.encode_batch([text[: MAX_TOKENS * 20] for text in texts])
         ids = np.array([one.ids for one in encoded], dtype=np.int64)
         mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)

@@ -67,6 +67,7 @@ def settings_text(*, socket_dir: Path, major: int) -> str:
 
 def hba_text() -> str:
     """Return pg_hba.conf: connections over the socket only, by the operating system users that the map names."""
+    # peer: the operating system says who connects, so there is no password to keep.
     return "local all all peer map=mnemon\n"
 
 

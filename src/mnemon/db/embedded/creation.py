@@ -115,11 +115,13 @@ def initdb_command(binaries: Binaries, draft: Path) -> list[str]:
 
 def _single_user_command(binaries: Binaries, draft: Path) -> list[str]:
     """Return the command that runs PostgreSQL on the draft without a server, reading SQL from its input."""
+    # Single-user mode opens no socket and ends with its input: nothing has to be started and stopped for one statement.
     return [binaries.program_path("postgres"), "--single", "-j", "-D", str(draft), "template1"]
 
 
 def _check_result(ended: ProgramResult, layout: ClusterPaths) -> None:
-    """Raise the diagnosed error unless the PostgreSQL program exited with 0."""
+    """Raise the diagnosed error unless the PostgreSQL program exited with 0 and printed no error."""
+    # `postgres --single` exits with 0 after a failed statement too, so its output is read.
     if ended.code != 0 or "FATAL" in ended.said or "ERROR" in ended.said:
         raise diagnose_failure(ended.said, data_dir=layout.data_dir)
 

@@ -89,6 +89,7 @@ def has_database(data_dir: Path) -> bool:
 
 def open_owned_file(path: Path, flags: int) -> int:
     """Open a file, created if needed, and return its descriptor; root gives it to the owner of the directory."""
+    # O_NOFOLLOW: root must not be led elsewhere by a link that the directory's owner has placed here.
     fd = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     owner = path.parent.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
@@ -96,6 +97,7 @@ def open_owned_file(path: Path, flags: int) -> int:
     return fd
 
 
+# Polled, because a flock that waits would block the event loop.
 LOCK_POLL_SECONDS = 0.02
 REPORT_WAIT_SECONDS = 3.0
 GIVE_UP_SECONDS = 900.0

@@ -102,6 +102,7 @@ def switch_user(uid: int, gid: int, reach: list[str]) -> None:
     os.setuid(uid)
     held = permitted_capabilities(libc) if keeping else 0
     if keeping:
+        # None in use at first, to see whether the user gets in without any.
         set_capabilities(libc, permit=held, use=0)
     if unreachable_paths(reach):
         keep_read_capability(libc, held)
@@ -116,6 +117,7 @@ def keep_read_capability(libc: ctypes.CDLL, held: int) -> None:
     for capability in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE):
         if held & 1 << capability:
             set_capabilities(libc, permit=1 << capability, use=1 << capability)
+            # Ambient, or exec would drop it: PostgreSQL's program files carry no capabilities.
             libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0)
             return
 

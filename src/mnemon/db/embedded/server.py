@@ -50,6 +50,7 @@ def parse_postmaster(text: str) -> Postmaster | None:
         pid, port = int(lines[0]), int(lines[3])
     except ValueError:
         return None
+    # Negative for a `postgres --single`, which locks the directory in the same way.
     return Postmaster(pid=abs(pid), port=port, socket_dir=lines[4].strip(), status=lines[7].strip())
 
 
@@ -81,6 +82,7 @@ def is_server_on(pid: int, pgdata: Path) -> bool:
     if sys.platform != "linux":
         return _is_in_process_list(pid, pgdata)
     try:
+        # " (deleted)" where the program file was replaced by an upgrade while the server runs.
         program = Path(f"/proc/{pid}/exe").readlink().name.removesuffix(" (deleted)")
         return program == "postgres" and Path(f"/proc/{pid}/cwd").samefile(pgdata)
     except PermissionError:
@@ -93,6 +95,7 @@ def is_server_on(pid: int, pgdata: Path) -> bool:
 def is_stopped(pid: int) -> bool:
     """Say whether a signal (SIGSTOP, SIGTSTP) keeps this process from running; False where that cannot be seen."""
     try:
+        # The state follows the last parenthesis: the program's name before it may hold blanks and parentheses.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except (OSError, IndexError):
         return False
