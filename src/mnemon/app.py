@@ -167,9 +167,11 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
         redirect_slashes=False,
     )
     app.state.services = services
-    app.state.closing = asyncio.Event()  # set when the server stops, so that endless streams end
+    # Set when the server stops, so that endless streams end.
+    app.state.closing = asyncio.Event()
     app.state.streams = ReplyStreams()
-    app.state.worker = None  # the presence of the worker in this process, when there is one
+    # The presence of the worker in this process, when there is one.
+    app.state.worker = None
     app.state.readiness = Readiness(services.db, lambda: app.state.worker)
     app.state.rate_limit = RateLimit(services.settings.rate_limit_per_minute)
     app.state.key_watch = KeyWatch(services.db)

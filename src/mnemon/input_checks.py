@@ -26,6 +26,7 @@ _MAX_NUMBER = sys.float_info.max
 @reads_outside_text
 def storable_text(text: str) -> str:
     """Return the text without NUL and with lone surrogates replaced, so that PostgreSQL can store it."""
+    # Nearly every text; the others are encoded, which finds lone surrogates.
     if "\0" not in text and text.isascii():
         return text
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
@@ -101,7 +102,8 @@ def parse_json(raw: bytes | str) -> Any:
     except RecursionError:
         raise _too_deep_error() from None
     except ValueError as error:
-        if "integer string conversion" in str(error):  # Python refuses integers of more than 4,300 digits
+        # Python refuses integers of more than 4,300 digits.
+        if "integer string conversion" in str(error):
             raise _too_large_error() from None
         raise Malformed("The body is not JSON. Send valid JSON.", code="malformed_json") from None
     return check_json(value)

@@ -36,7 +36,8 @@ class LogWriter:
         self._fd = fd
         self.on_terminal = os.isatty(fd)
         self._most = most_waiting
-        self._notice = notice  # returns the notice that so many lines are missing, or None for no notice
+        # Returns the line that says how many are missing, or None for no line.
+        self._notice = notice
         # SimpleQueue, because its put is reentrant: a finalizer that logs would deadlock on Queue's mutex.
         self._lines: SimpleQueue[str | int | None] = SimpleQueue()
         """Lines; a number where that many were dropped, and None where the writer is closed."""
@@ -114,7 +115,8 @@ class LogWriter:
         while left:
             try:
                 left = left[os.write(self._fd, left) :]
-            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
+            except BlockingIOError:
+                # Another process that shares the descriptor made it non-blocking.
                 select.select([], [self._fd], [], 1.0)
             except OSError:  # closed, or its reader is gone: that must not stop the server
                 return False

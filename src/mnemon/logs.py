@@ -71,7 +71,8 @@ def configure_logs(level: str, fd: int = 2) -> None:
         processors=processors,
         wrapper_class=levels,
         logger_factory=lambda *_: _LineLogger(writer),
-        cache_logger_on_first_use=False,  # a cached logger would write to the descriptor of an earlier call
+        # A cached logger would write to the descriptor of an earlier call.
+        cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
     root.handlers[:] = [_LibraryHandler(writer, processors)]

@@ -78,7 +78,8 @@ async def keep_running(
             if _cancel_requested():
                 raise
             cause = error
-        except Exception as error:  # a supervised boundary: the failure is logged and the loop goes on
+        except Exception as error:
+            # A supervised boundary: the failure is logged and the loop goes on.
             cause = error
         if asyncio.get_running_loop().time() - started >= backoff.steady_s:
             failures, last = 0, None

@@ -46,6 +46,7 @@ def text_blocks(text: str) -> Iterator[str]:
     start = 0
     while len(text) - start > _BLOCK_CHARS:
         most = start + _BLOCK_CHARS
+        # Only in the second half, so that no block is shorter than half.
         places = (text.rfind(sign, start + _BLOCK_CHARS // 2, most) for sign in ("\n", " "))
         end = next((place + 1 for place in places if place >= 0), most)
         yield text[start:end]
@@ -70,6 +71,7 @@ def _normalizable_pieces(text: str) -> Iterator[str]:
     start = 0
     while start < len(text):
         end = min(len(text), start + _PIECE_CHARS)
+        # Back to the beginning of a letter, though not over more marks than any script uses.
         while start + _PIECE_CHARS - _MAX_MARKS < end < len(text) and not _begins_letter(text[end]):
             end -= 1
         yield text[start:end]

@@ -106,7 +106,8 @@ async def authenticate(db: Database, bearer: str) -> Principal:
     if found is None or not hmac.compare_digest(found[1], wanted):
         raise unknown_key()
     key = found[0]
-    bind_contextvars(org=org_id, key=key.id)  # so that log lines name the key, also where it is refused
+    # Log lines then name the key, also where it is refused below.
+    bind_contextvars(org=org_id, key=key.id)
     if key.revoked_at is not None:
         raise revoked_key()
     if key.expires_at is not None and key.expires_at <= now:
@@ -215,7 +216,8 @@ class KeyWatch:
             self._checks[name] = (now, check)
             while len(self._checks) > _MAX_KEYS:
                 self._checks.popitem(last=False)
-        return await asyncio.shield(check)  # a stream that is closed must not cancel the check that others wait for
+        # A stream that is closed must not cancel the check that others wait for.
+        return await asyncio.shield(check)
 
     async def _check_database(self, principal: Principal) -> Unauthenticated | None:
         """Query whether the key is revoked or gone and return that error; None if valid or the database is down."""
@@ -251,4 +253,5 @@ class KeyWatch:
                         await closing.wait()
             end_event.reason = ended or server_stops()
         finally:
-            end_event.set()  # also on an unexpected error: a stream whose key is not checked must end
+            # Also on an unexpected error: a stream whose key is not checked must end.
+            end_event.set()

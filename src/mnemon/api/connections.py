@@ -96,7 +96,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._body_bytes = 0
         self._dropped = 0
-        self.url = b""  # uvicorn sets it at a request's first byte; a refused one may lack it
+        # uvicorn sets the address at a request's first byte; a refused one may lack it.
+        self.url = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start waiting for the connection's first request; answer 503 if there are too many connections."""
@@ -133,7 +134,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Refuse a request that the parser rejects, or whose head is too large; uvicorn calls this."""
         cycle = self._last_cycle
         if cycle is not None and cycle.response_started and (self._body_expected or not cycle.response_complete):
-            self.abort_connection("bad_request")  # a response has begun, so none can be written
+            # A response has begun, so none can be written.
+            self.abort_connection("bad_request")
         elif len(self.url) > _MAX_URL_BYTES or self._head_is_large():
             self._refuse_head()
         else:
@@ -143,13 +145,16 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start the body's timer; a head that is too large is handled as a parser error."""
         if self._head_is_large():
-            raise OverflowError  # httptools passes it on as a parser's error, and `send_400_response` is called
-        self._stop_waiting()  # before `_asked` is set: it decides which list the connection is in
+            # httptools passes it on as a parser's error, and `send_400_response` is called.
+            raise OverflowError
+        # Before `_asked` is set: it decides which list the connection is in.
+        self._stop_waiting()
         self._asked = True
         self._body_bytes = 0
         self._dropped = 0
         self._start_timer(self._check_body)
-        super().on_headers_complete()  # raises for an address that cannot be read: there is no request then
+        # This raises for an address that cannot be read: there is no request then.
+        super().on_headers_complete()
         self._body_expected = True
         self.cycle.transport = cast("asyncio.Transport", _CycleTransport(self))
 
@@ -229,7 +234,8 @@ class BoundedProtocol(HttpToolsProtocol):
         # While reading is paused the bytes stay in the socket, and closing it would reset the connection.
         self.flow.resume_reading()
         if self._last_cycle is not None and not self._is_answered():
-            self._last_cycle.disconnected = True  # the application's response can no longer be sent
+            # The application's response can no longer be sent.
+            self._last_cycle.disconnected = True
             self._last_cycle.message_event.set()
         self.transport.write_eof()
 
@@ -286,7 +292,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _head_is_large(self) -> bool:
         """Say whether the request head just parsed exceeds the limit, even if it came in one piece."""
-        headers = getattr(self, "headers", ())  # uvicorn sets them when a request's first byte is read
+        # uvicorn sets them when a request's first byte is read.
+        headers = getattr(self, "headers", ())
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > MAX_HEAD_BYTES
 
     def _refuse_head(self) -> None:

@@ -102,7 +102,8 @@ class Readiness:
         # Shared, so that many probes at a database that hangs do not take up its connections.
         if self._look is None or self._look.done():
             self._look = asyncio.create_task(self._run_check())
-            self._look.add_done_callback(_consume_exception)  # every caller may have timed out by then
+            # Every caller may have timed out by the time it ends.
+            self._look.add_done_callback(_consume_exception)
         done, _ = await asyncio.wait({self._look}, timeout=CHECK_TIMEOUT_S)
         if not done:
             raise DatabaseDown(f"The database did not answer within {CHECK_TIMEOUT_S:g} s. `mnemon doctor` tells why.")
@@ -118,7 +119,8 @@ class Readiness:
             )
         if read_only:
             raise DatabaseDown(READINESS_FAULTS["database_read_only"], code="database_read_only")
-        if self._db.disk_full:  # reads still work then, and so do writes that fit into an existing page
+        # On a full disk reads still work, and so do writes that fit into an existing page.
+        if self._db.disk_full:
             await self._db.check_disk(CHECK_TIMEOUT_S)
         own = self._own()
         overdue = None if since is None else tx.now - since
@@ -145,9 +147,7 @@ def _consume_exception(look: asyncio.Task[Ready]) -> None:
     response_class=Response,
 )
 async def metrics(request: Request) -> Response:
-    """Return metrics for Prometheus, without content of any organization; only the process's own while the database is
-    down.
-    """
+    """Return metrics for Prometheus, without any organization's content; while the database is down, the process's."""
     try:
         await _measure_work(request.app.state.services.db)
     except Unavailable:  # an outage is when the process's own metrics are needed most

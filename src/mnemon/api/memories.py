@@ -60,6 +60,7 @@ async def remember_batch(
         door.check_source(source)
     statements = [one.as_statement(door.person_scope(one.user_id, one.persona_id)) for one in given]
     vectors = await embed_statements(door.services.embedder, statements)
+    # Writers of a person in this process queue here, where a waiting one holds no connection.
     async with lock_people(door.services.db, (one.scope.user for one in statements)):
         return await door.write(
             lambda tx: store_statements(tx, statements, vectors=vectors), lambda all_: [stated_out(one) for one in all_]
@@ -114,6 +115,7 @@ async def change_memory(
     A new text counts as a statement of its writer. Editing a claim states it anew: the response is the memory that
     holds it then.
     """
+    # Before the transaction: no connection and no lock is held while the embedder works.
     vectors = await embed_texts(door.services.embedder, [body.content] if body.content else [])
     wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
 

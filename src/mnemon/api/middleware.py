@@ -73,18 +73,22 @@ class RequestMiddleware:
                         scope, _limit_body(receive, self._max_body_bytes, exchange), send_with_id
                     )
                 finally:
-                    if traced is not None:  # the template, known only now: a path may hold a person's name
+                    # The route's template, known only now: a path may hold a person's name.
+                    if traced is not None:
                         traced.set_attribute("route", exchange.route)
         except TooLarge as error:
             await _body_refusal(request_id, error)(scope, receive, send_with_id)
-        except ClientDisconnect:  # in the middle of its body: there is nobody to answer, and the log line says so
+        except ClientDisconnect:
+            # In the middle of its body: there is nobody to answer, and the log line says so.
             pass
-        except asyncio.CancelledError:  # the server stops, and this request outlasted its grace period
+        except asyncio.CancelledError:
+            # The server stops, and this request outlasted its grace period.
             if exchange.status is None:
                 detail = "The server is being stopped. Try again in a moment, under the same Idempotency-Key."
                 await problem(request_id, 503, detail, "stopping", retry_after=5)(scope, receive, send_with_id)
             raise
-        except Exception:  # the API's boundary: the caller gets a problem, the log the traceback
+        except Exception:
+            # The API's boundary: the caller gets a problem, the log the traceback.
             log.exception("request_failed", method=scope["method"], route=exchange.route)
             if exchange.status is None:
                 detail = "The server failed to handle this request. Its log has the cause under this requestId."

@@ -240,6 +240,7 @@ router = APIRouter(prefix="/api/notes", tags=["notes"], route_class=JsonRoute)
 async def write_notes(body: WriteIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Apply puts, deletes, clears, pops and sweeps in their order: all of them or none."""
     scope = door.person_scope(body.user_id)
+    # Before the transaction: no connection and no lock is held while the embedder works.
     changes = await _embed_changes(door.services, body.changes)
 
     async def store_changes(tx: Tx) -> list[NoteChangeResult]:

@@ -142,6 +142,7 @@ class CompletionIn(OptionsIn):
     stream: bool | None = False
     stream_options: StreamOptionsIn | None = None
     tools: Annotated[list[ToolIn], Field(max_length=200)] | None = None
+    # A turn has one reply, so more than one choice is refused.
     n: Literal[1] | None = None
 
     @property

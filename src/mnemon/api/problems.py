@@ -110,7 +110,8 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
 async def _handle_http_error(request: Request, error: Exception) -> Response:
     """Return the problem for an error that FastAPI or Starlette raised, such as 404 and 405."""
     assert isinstance(error, HTTPException)
-    if isinstance(error.__cause__, MnemonError):  # FastAPI makes any error while it reads a body a 400
+    # FastAPI makes any error while it reads a body a 400.
+    if isinstance(error.__cause__, MnemonError):
         return await _handle_mnemon_error(request, error.__cause__)
     # Nobody is left to answer; the middleware notes it in the request's log line.
     if isinstance(error.__cause__, ClientDisconnect):

@@ -40,7 +40,8 @@ class LoggedRequest:
         """The route's template for the log line, not the path, which may hold a person's name."""
         route = self._scope.get("route")
         if route is None and self._scope.get("endpoint") is not None and self._scope.get("path_params") == {}:
-            return str(self._scope["path"])  # a route without a template, such as /openapi.json, and no variable
+            # A route without a template, such as /openapi.json; its path has no variable part.
+            return str(self._scope["path"])
         return getattr(route, "path", "unmatched")
 
     def note_sent(self, message: Message) -> None:

@@ -76,7 +76,8 @@ class HttpServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen on the socket and let `wait_until_ready` return."""
-        self._sock.listen(self.config.backlog)  # here, because uvloop assumes that listen() succeeds
+        # Here, because uvloop assumes that listen() succeeds.
+        self._sock.listen(self.config.backlog)
         await super().startup(sockets=sockets)
         self._answering.set()
 
@@ -96,7 +97,8 @@ class HttpServer(uvicorn.Server):
         if self._task.done():
             try:
                 await self._task
-            except OSError as error:  # another process began to listen after the socket was bound
+            except OSError as error:
+                # Another process began to listen after the socket was bound.
                 host, port = self._sock.getsockname()[:2]
                 raise Misconfigured(listen_refusal(host, port, error)) from None
             raise Misconfigured("The server could not start; its log above says why.")

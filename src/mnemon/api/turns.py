@@ -25,7 +25,8 @@ TurnId = Annotated[str, Path(max_length=200)]
 async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Store a turn and apply its tool results to the agent state; reflection runs after the response."""
     scope = door.person_scope(body.user_id, body.persona_id)
-    sees_state = door.has_grant(Grant.AGENT_STATE_READ)  # without it a turn is recorded, but no state shown
+    # Without this grant the turn is recorded, but no state is shown.
+    sees_state = door.has_grant(Grant.AGENT_STATE_READ)
 
     async def store_turn(tx: Tx) -> RecordedTurn:
         """Store the turn, apply its tool results and queue its reflection."""

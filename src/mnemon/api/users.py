@@ -278,9 +278,10 @@ async def forget_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY
     scope = door.person_scope(user_id)
 
     async def remove_person(tx: Tx) -> Receipt:
-        """Forget the person and return the receipt, so that reply and audit line do not name them."""
+        """Forget the person and return the receipt; the reply and the audit entry then name nobody."""
         receipt = await forget_person(tx, scope)
-        door.concerned.clear()  # neither the receipt nor the audit line may name the forgotten person
+        # Neither the receipt nor the audit line may name the forgotten person.
+        door.concerned.clear()
         return receipt
 
     return await door.write(remove_person, ReceiptOut.from_receipt)

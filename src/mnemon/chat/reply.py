@@ -145,7 +145,8 @@ class ReplyGenerator:
                     case ReplyFinished():
                         self._reason, self._cut = event.reason, event.cut
                         self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)
-                await self._stored()  # no event is shown before that, so storing the message gets the CPU first
+                # No event is shown before the message is stored, so storing it gets the CPU first.
+                await self._stored()
         return tuple(calls)
 
     async def _call_tool(self, request: ToolRequest) -> LlmMessage:

@@ -100,7 +100,8 @@ def _layout_positions(entities: int, ties: Sequence[tuple[int, int, int]], heigh
     count = entities + hub
     if count == 0:
         return np.zeros((0, 2))
-    turn = np.arange(count) * 2.399963  # the golden angle: entities next to each other in order start far apart
+    # The golden angle: entities next to each other in order start far apart.
+    turn = np.arange(count) * 2.399963
     at = np.stack([np.cos(turn), np.sin(turn)], axis=1) * (0.2 + 0.8 * np.sqrt(np.arange(count)[:, None] / count))
     distance = 1.4 / max(count, 4) ** 0.5
     pulls = np.zeros((count, count))

@@ -72,6 +72,7 @@ async def _stream_changes(
     visit: PageRequest, version_query: VersionQuery, grant: Grant, argument: str, seen: str
 ) -> AsyncIterator[str]:
     """Yield a `changed` event whenever the topic's version differs, until the session or the server ends."""
+    # Tells the browser to reconnect one second after the stream breaks.
     yield "retry: 1000\n\n"
     quiet = 0
     closing: asyncio.Event = visit.request.app.state.closing

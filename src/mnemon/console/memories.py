@@ -37,7 +37,8 @@ async def memories(visit: PageRequest) -> PageContent:
     async with visit.tx() as tx:
         seen = await survey_memories(tx, scope, filters, most=PAGE_SIZE + 1, skip=(number - 1) * PAGE_SIZE)
     total, user = seen.facets.total, visit.asked("user")
-    chosen = {} if user in ("", *seen.facets.by["user"]) else {user: total}  # facets list only the most frequent people
+    # Facets list only the most frequent people, so the chosen one may be missing.
+    chosen = {} if user in ("", *seen.facets.by["user"]) else {user: total}
     data = {
         "found": seen.found[:PAGE_SIZE],
         "more": len(seen.found) > PAGE_SIZE and number < MAX_PAGE,

@@ -194,7 +194,8 @@ async def _serve_action(request: Request, handler: ActionHandler, grant: Grant, 
     if isinstance(went, PageContent):
         at = local_address(typed.get("at", "/"))
         response: Response = _render_page(template, visit, went, at=at)
-        response.headers["HX-Push-Url"] = at  # the address of the form's page: a reload must not post again
+        # The address of the form's page: a reload must not post again.
+        response.headers["HX-Push-Url"] = at
         return response
     response = RedirectResponse(local_address(went.to), HTTPStatus.SEE_OTHER)
     response.set_cookie(

@@ -94,7 +94,8 @@ async def with_link(token: str, request: Request) -> Response:
 @router.post("/sign-out")
 async def leave(request: Request) -> Response:
     """Close the console session and delete its cookie."""
-    visit = await authenticate_session(request)  # not counted: a rate limit must not prevent signing out
+    # Not counted: a rate limit must not prevent signing out.
+    visit = await authenticate_session(request)
     if (await request.form()).get("csrf") != visit.csrf:
         raise NotAllowed("The form is not from this session. Reload the page and try again.", code="csrf")
     _, secret = signin.parse_token(request.cookies[SESSION_COOKIE])
@@ -130,7 +131,8 @@ def _finish_sign_in(request: Request, cookie: str, following: str) -> Response:
         max_age=int(signin.SESSION_LIFETIME.total_seconds()),
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",  # over plain HTTP a secure cookie may not be sent back
+        # Over plain HTTP a secure cookie may not be sent back.
+        secure=request.url.scheme == "https",
     )
     return response
 

@@ -37,7 +37,8 @@ def word_diff(before: str, after: str) -> list[tuple[str, str]]:
         come += new[at_new:j]
         at_old, at_new = i + length, j + length
         inside = i + j > 0 and (at_old < len(old) or at_new < len(new))
-        if length == 1 and inside and old[i].isspace():  # a blank between two changes is part of both
+        # A blank between two changes is part of both.
+        if length == 1 and inside and old[i].isspace():
             gone.append(old[i])
             come.append(old[i])
             continue

@@ -282,6 +282,7 @@ def connection_options(url: str, *, connect_timeout_s: int, session: bool) -> di
     chosen = {name: value for name, value in defaults.items() if name not in given}
     if session:
         settings = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS.items())
+        # The URL's own options come last, so they win.
         chosen["options"] = f"{settings} {given.get('options') or ''}".strip()
     return chosen
 

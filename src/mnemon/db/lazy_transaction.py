@@ -193,7 +193,8 @@ class StatementBatcher:
             return tuple(await asyncio.gather(*tasks))
         finally:
             for task in tasks:
-                if not task.cancelling():  # a second cancel would interrupt the reader that is cancelling its statement
+                # A second cancel would interrupt the reader that is cancelling its statement.
+                if not task.cancelling():
                     task.cancel()
             # Waited for, so that no reader still uses the connection when the transaction ends.
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -128,7 +128,8 @@ def translate_error(error: psycopg.Error) -> Unavailable | None:
 
 
 def find_outage(error: psycopg.Error) -> Outage | None:
-    """Return the known outage (by SQLSTATE or kind) that a psycopg error is a case of; None for any other."""
+    """Return the known outage (by SQLSTATE, or by message without one) that a psycopg error is a case of, else None."""
+    # A refused connection carries no SQLSTATE: only there is the message looked at.
     message = "" if error.sqlstate else str(error)
     for one in OUTAGES:
         if error.sqlstate in one.states or (message and one.sign and re.search(one.sign, message, re.IGNORECASE)):

@@ -202,7 +202,8 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 continue
             result = pgconn.get_result()
             if result is None:
-                if pending.at_boundary:  # None ends each result; two in a row mean that nothing more will come
+                # None ends each result; two in a row mean that nothing more will come.
+                if pending.at_boundary:
                     raise psycopg.OperationalError("the server closed the connection")
                 pending.at_boundary = True
             elif result.status == ExecStatus.PIPELINE_SYNC:
@@ -260,7 +261,8 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         slice_rows = max(1, _VALUES_PER_SLICE // result.nfields)
         for start in range(0, result.ntuples, slice_rows):
             if start:
-                await asyncio.sleep(0)  # the result is complete, so a pause does not keep the database waiting
+                # The result is complete, so a pause does not keep the database waiting.
+                await asyncio.sleep(0)
             statement.rows += self._own_loaders.load_rows(start, min(start + slice_rows, result.ntuples), make_row)
 
     async def _error_of(self, result: PGresult) -> psycopg.Error:

@@ -79,7 +79,8 @@ class Tx:
         """The time that all rows of this transaction are stamped with."""
         self.revisions: dict[str, int] = {}
         """By person, the first revision this transaction made: rows with it or a later one are not committed yet."""
-        self._entropy = secrets.randbits(79)  # of 80, so that counting up from it does not overflow
+        # 79 bits of 80, so that counting up from it does not overflow.
+        self._entropy = secrets.randbits(79)
         self._batcher: StatementBatcher | None = None
         self._savepoints = 0
         self._holds_locks = False

@@ -51,6 +51,7 @@ class EmbeddedCluster:
 
     async def stop(self) -> None:
         """Stop using the embedded cluster, and stop its server if no other process uses it."""
+        # Before the lock is awaited: `watch_server` must not start again the server that is stopped here.
         self._left = True
         async with hold_change_lock(self.layout.change_lock_file, self._report):
             self._presence.close()
@@ -95,7 +96,8 @@ async def ensure_running(
     async with hold_change_lock(layout.change_lock_file, report):
         presence = FileLock(layout.users_lock_file)
         try:
-            presence.try_lock(shared=True)  # it is locked exclusively only inside the change lock, so it is free now
+            # It is locked exclusively only inside the change lock, so it is free now.
+            presence.try_lock(shared=True)
             account = choose_account(layout.data_dir, layout.pgdata)
             await ensure_created(layout, binaries, account, report)
             # Before the server, so that no kill of this process leaves a server without a keeper.

@@ -42,7 +42,8 @@ POSTGRES_SETTINGS: Mapping[str, str] = {
     "maintenance_work_mem": "64MB",
     "huge_pages": "off",
     "jit": "off",
-    "max_parallel_workers_per_gather": "0",  # its shared memory does not fit a container's 64 MB /dev/shm
+    # The shared memory of parallel workers does not fit a container's 64 MB /dev/shm.
+    "max_parallel_workers_per_gather": "0",
     "max_logical_replication_workers": "0",
     "random_page_cost": "1.1",
     # The log may outlive data that was forgotten, so it never quotes rows or statements.
@@ -60,7 +61,8 @@ def settings_text(*, socket_dir: Path, major: int) -> str:
     """Return the text of mnemon.conf, which postgresql.conf includes: all of Mnemon's settings for this version."""
     chosen = {**POSTGRES_SETTINGS, "unix_socket_directories": f'"{socket_dir}"'}
     if major >= 18:
-        chosen["io_method"] = "sync"  # three processes fewer; a laptop's working set is cached
+        # Three processes fewer; a laptop's working set is cached.
+        chosen["io_method"] = "sync"
     lines = (f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in chosen.items())
     return "# Written by mnemon at every start. Your own settings go to the end of postgresql.conf.\n" + "".join(lines)
 

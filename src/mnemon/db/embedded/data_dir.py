@@ -136,7 +136,8 @@ class FileLock:
 
     def write_owner(self) -> None:
         """Write this process's id into the lock file, for processes that wait for it."""
-        with suppress(OSError):  # on a full disk a later step raises the error that says so
+        # On a full disk a later step raises the error that says so.
+        with suppress(OSError):
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 

@@ -36,7 +36,8 @@ def run_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
             unused += CHECK_INTERVAL_SECONDS
             if running_pid(layout.pgdata) is None or unused > grace_seconds:
                 asyncio.run(stop_server(layout.pgdata, _write_stderr))
-                return  # still holding the change lock, so that the next process finds no keeper and starts one
+                # Still holding the change lock, so that the next process finds no keeper and starts one.
+                return
             users_lock.release_lock()
         else:
             unused = 0.0

@@ -18,11 +18,13 @@ from typing import NoReturn, TypedDict
 PR_SET_SECUREBITS = 28
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2
-KEEP_CAPS_AND_NO_SETUID_FIXUP = 0b10100  # without it access(2) ignores capabilities, and PostgreSQL asks access(2)
+# Without these bits access(2) ignores capabilities, and PostgreSQL asks access(2).
+KEEP_CAPS_AND_NO_SETUID_FIXUP = 0b10100
 CAP_DAC_OVERRIDE = 1
 CAP_DAC_READ_SEARCH = 2
 CAPABILITY_VERSION_3 = 0x20080522
-CAPABILITY_WORDS = struct.Struct("6I")  # effective, permitted, inheritable, then the upper halves of the three
+# Effective, permitted, inheritable, then the upper halves of the three.
+CAPABILITY_WORDS = struct.Struct("6I")
 
 
 class LaunchSpec(TypedDict):
