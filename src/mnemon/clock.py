@@ -40,6 +40,7 @@ class FileClock:
         try:
             self._last = parse_time(self._path.read_text(encoding="utf-8").strip())
         except (OSError, ValueError) as error:
+            # Later the file may be in the middle of being written; the last time stays in force.
             if self._last is None:
                 raise _unreadable_clock_error(self._path, error) from error
         return self._last

@@ -23,6 +23,7 @@ class RevocationCarryover:
     async def read_from(self, url: str) -> None:
         """Read the revoked keys of every organization from the database that is about to be replaced."""
         async with await open_connection(url) as connection:
+            # A database that was never migrated has no table, and nothing to carry over.
             there = await (await connection.execute("select to_regclass('keys')")).fetchone()
             if there is None or there[0] is None:
                 return
@@ -34,6 +35,7 @@ class RevocationCarryover:
     async def apply_to(self, services: Services) -> str:
         """Revoke those keys again and end the sessions that they opened; return a summary for the operator."""
         summary = _summary_text(await self._revoke_again(services))
+        # A database that was itself restored without revocations knows as little as none (`restore_gaps`).
         known = self._found and self._gap is None
         async with services.db.tx(None) as tx:
             if known:
@@ -57,6 +59,7 @@ class RevocationCarryover:
         """Revoke the keys that are valid in the restored database but had been revoked; return how many."""
         again = 0
         for org_id, key_id, at in self._revoked:
+            # One transaction per key, since row-level security shows it only to its own organization.
             async with services.db.tx(org_id) as tx:
                 scope = Scope(org_id=org_id)
                 if await store.revoke_key_at(tx, scope, key_id, at):

@@ -49,6 +49,7 @@ def apply_delta(
     state: AgentState, delta: StateDelta, *, now: datetime, new_id: NewId, limits: StateLimits = DEFAULT_LIMITS
 ) -> AppliedDelta:
     """Return the agent state after the delta, cut to its limits, with the change and what was rejected."""
+    # To the millisecond, so that the document equals itself after a round trip through JSON.
     now = to_utc_millis(now)
     reported: list[Rejection] = []
     beliefs = apply_belief_proposals(state, delta.tentative_hypotheses, delta.assumptions, new_id=new_id, limits=limits)
@@ -61,6 +62,7 @@ def apply_delta(
         expectations=_apply_expectations(state.expectations, delta.expectations, now, new_id, reported),
         items=_apply_items(state.items, delta.items, now, reported),
     )
+    # Bounded once, after everything was applied, so that what one part settles makes room for another.
     after = bound_state(full, limits)
     reported += _overflow_rejections(state, full, after)
     summarized = _summarized_items(full.items, after.items)

@@ -90,7 +90,7 @@ class AgentMemoryOut(ApiModel):
 
     @classmethod
     def from_panel(cls, panel: MemoryPanel) -> Self:
-        """Build the response from a memory panel."""
+        """Return the response for an agent's memory panel."""
         return cls(
             enabled=panel.enabled,
             status=panel.status,
@@ -122,7 +122,7 @@ class AgentOut(ApiModel):
 
     @classmethod
     def from_agent(cls, agent: Agent, panel: MemoryPanel, now: datetime) -> Self:
-        """Build the response from an agent and its memory panel; `now` decides its next run."""
+        """Return the response for an agent and its memory panel; `now` decides its next run."""
         return cls(
             id=agent.id,
             name=agent.name,
@@ -152,7 +152,7 @@ class ChatMessageOut(ApiModel):
 
     @classmethod
     def from_message(cls, message: ChatMessage) -> Self:
-        """Build the response from a stored message."""
+        """Return the response for a stored message of an agent's chat."""
         return cls(id=message.id, turn_id=message.turn_id, role=message.role, content=message.content, at=message.at)
 
 

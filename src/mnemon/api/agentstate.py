@@ -84,7 +84,7 @@ class ActionRateOut(ApiModel):
 
     @classmethod
     def from_hit_rate(cls, hits: HitRate) -> Self:
-        """Build the response from the counts of one action."""
+        """Return the response for one action's confirmed and failed expectations."""
         return cls(action=hits.action, confirmed=hits.confirmed, failed=hits.failed, rate=hits.rate)
 
 
@@ -98,7 +98,7 @@ class HitRateOut(ApiModel):
 
     @classmethod
     def from_hit_rates(cls, total: HitRate, actions: tuple[HitRate, ...]) -> Self:
-        """Build the response from the total and the counts per action."""
+        """Return the response for expectations' hit rates, in total and per action."""
         return cls(
             confirmed=total.confirmed,
             failed=total.failed,
@@ -221,7 +221,7 @@ def answer_body(update: StateUpdate | None) -> dict[str, Any] | None:
 
 
 def state_document(held: StoredState) -> dict[str, Any]:
-    """Return the state as JSON, with its version."""
+    """Return the stored agent state as JSON, with its version."""
     shown = replace(held.state, assumptions=_round_confidence(held.state.assumptions))
     fields = STATE_ADAPTER.dump_python(shown, mode="json", by_alias=True, exclude_none=True)
     return {**fields, "version": held.version}

@@ -68,7 +68,7 @@ class ContextOut(ApiModel):
 
     @classmethod
     def from_context(cls, context: AssembledContext, agent_state: dict[str, Any] | None) -> Self:
-        """Build the response from an assembled context."""
+        """Return the response for an assembled context: prompt, layers, what was left out, messages."""
         pack = context.pack
         return cls(
             system=pack.system,

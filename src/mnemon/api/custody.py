@@ -28,7 +28,7 @@ class ImportedOut(ApiModel):
 
     @classmethod
     def from_import(cls, imported: ImportResult) -> Self:
-        """Build the response from an import's result."""
+        """Return the response for an import: rows stored and kept, per table."""
         return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept)
 
 

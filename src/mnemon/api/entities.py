@@ -37,7 +37,7 @@ class EntityOut(ApiModel):
 
     @classmethod
     def from_entity(cls, entity: EntityOverview) -> Self:
-        """Build the response from an entity's overview."""
+        """Return the response for an entity's overview."""
         return cls(
             key=entity.key,
             type=entity.type,
@@ -108,7 +108,7 @@ class MergeOut(ApiModel):
 
     @classmethod
     def from_merge(cls, merged: MergeResult) -> Self:
-        """Build the response from a merge's result."""
+        """Return the response for a merge of two entity keys."""
         return cls(key=merged.key, aliases=list(merged.aliases), changed=merged.changed)
 
 
@@ -120,7 +120,7 @@ class SplitOut(ApiModel):
 
     @classmethod
     def from_link(cls, link: AliasLink) -> Self:
-        """Build the response from the removed alias."""
+        """Return the response for a split: the two keys of the alias that was removed."""
         return cls(key=link.target, from_=link.alias)
 
 
@@ -134,7 +134,7 @@ class SuggestionOut(ApiModel):
 
     @classmethod
     def from_proposal(cls, proposal: MergeProposal) -> Self:
-        """Build the response from a merge proposal."""
+        """Return the response for a proposed merge of two entity keys, with its reasons."""
         judged = proposal.judgement
         return cls(from_=proposal.source, into=proposal.into, score=judged.score, reasons=list(judged.reasons))
 

@@ -32,7 +32,7 @@ class JobOut(ApiModel):
 
     @classmethod
     def from_job(cls, job: Job) -> Self:
-        """Build the response from a job."""
+        """Return the response for a job of the work queue."""
         return cls(
             id=job.id,
             kind=job.kind,
@@ -68,6 +68,7 @@ async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS_WRITE)])
 
     async def make_due(tx: Tx) -> Job:
         """Make the job due now and return it; raise NotFound, or Conflict while it runs."""
+        # Read in any case: the response shows the job as it is now, and an unknown one is not a running one.
         touched = await store.retry_job(tx, door.org, job_id)
         job = await store.load_job(tx, door.org, job_id)
         if job is None:

@@ -147,7 +147,7 @@ class MemoryOut(ApiModel):
 
     @classmethod
     def from_memory(cls, memory: StoredMemory, user_id: str) -> Self:
-        """Build the response from a stored memory and the person's external name."""
+        """Return the response for a stored memory; `user_id` is the application's name for the person."""
         provenance = [
             ProvenanceOut(turn_id=one.turn_id, message_id=one.message_id, quote=one.quote, at=one.at)
             for one in memory.provenance
@@ -179,7 +179,7 @@ class TodoOut(ApiModel):
 
     @classmethod
     def from_todo(cls, todo: Todo, user_id: str) -> Self:
-        """Build the response from a todo and the person's external name."""
+        """Return the response for a todo; `user_id` is the application's name for the person."""
         return cls(user_id=user_id, trust_level=todo.trust, **vars(todo))
 
 
@@ -233,6 +233,6 @@ class VersionOut(ApiModel):
 
     @classmethod
     def from_version(cls, one: MemoryVersion) -> Self:
-        """Build the response from a stored version."""
+        """Return the response for an earlier or current version of a memory's text."""
         fields = {name: value for name, value in vars(one).items() if name != "number"}
         return cls(version=one.number, **{**fields, "trust": coarse_trust(one.trust), "trust_level": one.trust})

@@ -133,6 +133,7 @@ def decode_cursor(cursor: str | None) -> str | None:
     if cursor is None:
         return None
     try:
+        # Cursors are sent without padding, which the decoder needs.
         return check_text(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode())
     except (binascii.Error, ValueError):
         raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor") from None

@@ -179,7 +179,7 @@ class NoteOut(ApiModel):
 
     @classmethod
     def from_note(cls, note: StoredNote) -> Self:
-        """Build the response from a stored note."""
+        """Return the response for a stored note."""
         return cls(
             namespace=list(note.namespace),
             key=note.key,
@@ -201,7 +201,7 @@ class ChangedOut(ApiModel):
 
     @classmethod
     def from_change(cls, changed: NoteChangeResult) -> Self:
-        """Build the response from a change's result."""
+        """Return the response for one change of notes: how many, the key, the note read."""
         return cls(
             count=changed.count,
             key=changed.key,

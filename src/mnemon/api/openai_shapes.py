@@ -74,7 +74,7 @@ class ChatMessageIn(_Lenient):
         return "\n".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
 
     def as_message(self) -> LlmMessage:
-        """Return the message as the model client takes it."""
+        """Return the posted message in the form the model client takes."""
         return LlmMessage(
             role=self.role,
             content=self.content or "",
@@ -99,7 +99,7 @@ class ToolIn(_Lenient):
     function: FunctionSpecIn
 
     def as_spec(self) -> ToolSpec:
-        """Return the tool as the model client takes it."""
+        """Return the posted tool in the form the model client takes."""
         schema = self.function.parameters or {"type": "object", "properties": {}}
         return ToolSpec(name=self.function.name, description=self.function.description, schema=schema)
 
@@ -152,7 +152,7 @@ class CompletionIn(OptionsIn):
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:
-    """Return the usage in OpenAI's format."""
+    """Return token usage in OpenAI's format."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
@@ -162,7 +162,7 @@ def usage_json(usage: Usage) -> dict[str, Any]:
 
 
 def calls_json(calls: list[ToolRequest], *, indexed: bool = False) -> list[dict[str, Any]]:
-    """Return tool calls in OpenAI's format; numbered for a chunk."""
+    """Return tool calls in OpenAI's format; with `indexed`, numbered for a streamed chunk."""
     return [
         {
             # Only chunks number the calls: a client joins the pieces of a call by this index.

@@ -37,7 +37,7 @@ class PersonaOut(ApiModel):
 
     @classmethod
     def from_persona(cls, persona: Persona) -> Self:
-        """Build the response from a persona."""
+        """Return the response for a persona."""
         return cls(
             id=persona.id,
             name=persona.name,
@@ -50,6 +50,7 @@ class PersonaOut(ApiModel):
 @router.get("/{persona_id:any}", responses=responses_for(PersonaOut))
 async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """Return a persona. It belongs to the organization, so a key bound to one person gets 403."""
+    # A persona's prompt is told to everyone who speaks with it; a bound key is one person's.
     door.require_unbound()
     async with door.tx() as tx:
         persona = await find_persona(tx, door.org, persona_id)

@@ -100,7 +100,7 @@ async def search_memories(body: MemorySearchIn, door: Annotated[Door, needs(Gran
 
 
 def _search_json(found: RecallResult, body: MemorySearchIn) -> dict[str, Any]:
-    """Return the result without unset fields: a hit is a memory or a message, and weights come with `explain` only."""
+    """Return the search's response without unset fields: a hit is a memory or a message."""
     explained = {"considered": found.considered} if body.explain else {}
     out = SearchOut(
         results=[_hit_out(hit, body) for hit in found.hits],
@@ -119,6 +119,7 @@ def _hit_out(hit: RecallHit, body: MemorySearchIn) -> HitOut:
         if isinstance(hit.found, StoredMemory)
         else {"message": message_hit(hit.found)}
     )
+    # Every part is named, 0 where the ranking does not use it.
     why = {**dict.fromkeys(_SCORE_PARTS, 0.0), **hit.parts}
     weights = {"weights": dict(hit.weights)} if body.explain else {}
     claims = {"claims": hit.claims} if hit.claims else {}
@@ -126,7 +127,7 @@ def _hit_out(hit: RecallHit, body: MemorySearchIn) -> HitOut:
 
 
 def message_hit(found: FoundMessage) -> MessageHit:
-    """Return a found message as a response shape."""
+    """Return the response for a message that a search found."""
     return MessageHit(**{name: value for name, value in vars(found).items() if name in MessageHit.model_fields})
 
 

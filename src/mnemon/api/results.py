@@ -82,7 +82,7 @@ class CardOut(ApiModel):
 
     @classmethod
     def from_card(cls, card: CardDefinition) -> Self:
-        """Build the response from a card type."""
+        """Return the response for a card type, with its fields and how it is resolved."""
         return cls(
             type=card.type,
             title=card.title,
@@ -121,7 +121,7 @@ class BinOut(ApiModel):
 
     @classmethod
     def from_bin(cls, part: ReliabilityBin) -> Self:
-        """Build the response from a bin."""
+        """Return the response for one range of stated confidence and the share that was right."""
         return cls(
             start=part.start,
             end=part.end,
@@ -144,7 +144,7 @@ class ReliabilityOut(ApiModel):
 
     @classmethod
     def from_reliability(cls, found: Reliability) -> Self:
-        """Build the response from computed reliability."""
+        """Return the response for computed reliability: stated confidence against outcomes."""
         return cls(
             count=found.count,
             right=found.right,
@@ -167,7 +167,7 @@ class CalibrationOut(ReliabilityOut):
 
     @classmethod
     def from_calibration(cls, found: Calibration) -> Self:
-        """Build the response from a computed calibration."""
+        """Return the response for the computed calibration of an agent's decisions."""
         stated = ReliabilityOut.from_reliability(found.stated)
         return cls(
             **{name: getattr(stated, name) for name in ReliabilityOut.model_fields},
@@ -203,6 +203,7 @@ async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: Writ
 async def list_cards(door: ReadDoor) -> Response:
     """List every card type."""
     cards = [CardOut.from_card(card) for card in cards_of(door).values()]
+    # All of them on one page, so there is never a cursor.
     return door.page(cards, limit=len(cards), position=lambda card: card.type)
 
 

@@ -45,7 +45,7 @@ class SessionOut(ApiModel):
 
     @classmethod
     def from_session(cls, session: Session, now: datetime, boundary: SessionBoundary) -> Self:
-        """Build the response from a session; `now` and the boundary decide whether it has ended."""
+        """Return the response for a session; `now` and the boundary decide whether it has ended."""
         return cls(
             id=session.id,
             user_id=session.user_name,
@@ -68,7 +68,7 @@ class SessionMessageOut(MessageOut):
 
     @classmethod
     def from_stored_message(cls, stored: StoredMessage) -> Self:
-        """Build the response from a stored message."""
+        """Return the response for a stored message with its place in the session."""
         return cls(
             **MessageOut.from_said(stored.said).model_dump(by_alias=False, exclude={"at"}),
             at=stored.said.at,
@@ -112,7 +112,7 @@ class SessionStateOut(ApiModel):
 
     @classmethod
     def from_state(cls, kept: SessionState) -> Self:
-        """Build the response from the stored state."""
+        """Return the response for the state of a person and a persona across sessions."""
         error = kept.last_rolling_error
         return cls(
             state=StateOut(
@@ -142,7 +142,7 @@ class RollingSummaryOut(ApiModel):
 
     @classmethod
     def from_summary(cls, version: RollingSummary) -> Self:
-        """Build the response from a stored version."""
+        """Return the response for a stored version of the rolling summary."""
         return cls(
             message_count=version.message_count,
             text=version.text,
@@ -250,6 +250,7 @@ def _parse_place_cursor(cursor: str | None) -> tuple[int, int]:
 def _parse_count_cursor(cursor: str | None) -> int | None:
     """Return the version number that a cursor of rolling summaries holds; None without a cursor."""
     position = decode_cursor(cursor)
+    # This cursor has one word; the dot is the second that the parser expects.
     return None if position is None else _parse_position(f"{position} .", lambda number, _: _parse_small_int(number))
 
 
@@ -265,5 +266,6 @@ def _parse_position(position: str, reading: Any) -> Any:
     """Return what `reading` makes of a cursor's two words; raise Malformed where it cannot."""
     try:
         return reading(*position.split(" ", 1))
+    # TypeError: another number of words; OverflowError: a time beyond what a datetime holds.
     except (TypeError, ValueError, OverflowError):
         raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor") from None

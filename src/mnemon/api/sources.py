@@ -30,7 +30,7 @@ class SourceOut(ApiModel):
 
     @classmethod
     def from_overview(cls, one: SourceOverview) -> Self:
-        """Build the response from a source's overview."""
+        """Return the response for a source: how many memories, claims and todos it gave."""
         fields = {name: value for name, value in vars(one).items() if name != "trust"}
         return cls(**fields, trust_level=one.trust)
 
@@ -74,7 +74,7 @@ class WithdrawalOut(ApiModel):
 
     @classmethod
     def from_withdrawal(cls, done: Withdrawal) -> Self:
-        """Build the response from a withdrawal."""
+        """Return the response for a withdrawal: its receipt."""
         lists = {"archived": list(done.archived), "restored": list(done.restored)}
         return cls(**{**vars(done), **lists, "source": done.origin, "total": done.total})
 

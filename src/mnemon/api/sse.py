@@ -46,7 +46,7 @@ class UsageOut(ApiModel):
 
     @classmethod
     def from_usage(cls, usage: Usage) -> Self:
-        """Build the response from a usage."""
+        """Return the response for the tokens and time of model calls."""
         return cls(
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -68,7 +68,7 @@ class ReplyOut(ApiModel):
 
     @classmethod
     def from_done(cls, done: ReplyDone) -> Self:
-        """Build the response from the event that ends a reply."""
+        """Return the response for a finished reply, from the event that ends it."""
         return cls(
             turn_id=done.turn_id,
             session_id=done.session_id,
@@ -79,7 +79,7 @@ class ReplyOut(ApiModel):
 
 
 def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingResponse:
-    """Return the reply's events as a streaming response; a client that leaves interrupts the reply."""
+    """Return a chat reply's events as a streaming response; a client that leaves interrupts the reply."""
 
     async def event_lines() -> AsyncIterator[str]:
         """Yield the events as text, those that are ready together at once; interrupt the reply at the end."""
@@ -96,7 +96,7 @@ def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingRespon
 
 
 def replay_response(reply: dict[str, Any]) -> StreamingResponse:
-    """Return a stored reply as a stream of the same events."""
+    """Return a stored chat reply as a streaming response of the same events."""
 
     async def event_lines() -> AsyncIterator[str]:
         """Yield `turn`, one `delta` with the whole text, and `done`."""
@@ -157,13 +157,14 @@ def format_run_event(event: RecordedEvent | None) -> str:
 async def stream_chat_turn(
     db: Database, scope: Scope, turn_id: str, session_id: str | None, until: asyncio.Event
 ) -> AsyncIterator[str]:
-    """Yield an agent's chat turn as the events of a chat: turn, delta…, then done or error."""
+    """Yield an agent's chat turn as Server-Sent Events: turn, delta…, then done or error."""
     yield line("turn", {"turnId": turn_id, "sessionId": session_id})
     async for event in watch_chat(db, scope, turn_id, until=until):
         if event is None:
             yield KEEPALIVE
         elif event.type in CHAT_EVENTS:
             yield line(event.type, event.data)
+    # Read from the database and not from the events: the stream may have been cut before the last one.
     ended = await chat_outcome(db, scope, turn_id)
     if until.is_set() and ended.get("code") == "chat_waiting":
         ended["detail"] = STREAM_CUT_DETAIL

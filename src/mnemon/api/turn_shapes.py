@@ -93,6 +93,7 @@ def _check_part_count(results: Any) -> Any:
             for name in ("ids", "types", "entities", "dependencies")
             if isinstance(part := one.get(name), list)
         ]
+        # Counted on the raw JSON: validating many thousand parts first would take longer than a request may.
         if sum(map(len, parts)) > MAX_PARTS:
             raise ValueError(f"has more than {MAX_PARTS:,} ids, types, entities and dependencies in all")
     return results
@@ -177,7 +178,7 @@ class MessageOut(ApiModel):
 
     @classmethod
     def from_said(cls, said: TurnMessage) -> Self:
-        """Build the response from a turn's message."""
+        """Return the response for a turn's message."""
         return cls(id=said.message_id, role=said.role, content=said.content, name=said.name, at=said.at)
 
 
@@ -212,7 +213,7 @@ class ReflectionOut(ApiModel):
 
     @classmethod
     def from_reflection(cls, reflection: Reflection, labels: tuple[str, ...]) -> Self:
-        """Build the response from a reflection; `labels` are the sections that are always shown."""
+        """Return the response for a reflection; `labels` are the sections that are always shown."""
         blank = SectionOut(stored=0, updated=0, skipped=0, rejected=0, due=False)
         reported = {
             label: SectionOut(
@@ -264,7 +265,7 @@ class TurnOut(ApiModel):
 
     @classmethod
     def from_turn(cls, stored: StoredTurn, reflection: Reflection | None, labels: tuple[str, ...]) -> Self:
-        """Build the response from a stored turn and its reflection."""
+        """Return the response for a stored turn and its reflection."""
         turn, error = stored.turn, stored.error
         spent = [one for one in (stored.usage, reflection.usage if reflection else None) if one is not None]
         return cls(

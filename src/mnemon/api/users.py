@@ -60,7 +60,7 @@ class SeedEntryIn(ApiModel):
 
     @classmethod
     def from_entry(cls, entry: SeedEntry) -> Self:
-        """Build the shape from a stored entry."""
+        """Return the shape of a stored seed entry, as it was posted."""
         about = (entry.entity_type, entry.entity_label)
         return cls(
             type=entry.type,
@@ -101,7 +101,7 @@ class SeededOut(ApiModel):
 
     @classmethod
     def from_seeding(cls, seeded: SeedResult) -> Self:
-        """Build the response from the result of loading."""
+        """Return the response for a loaded profile, with what loading it changed."""
         return cls(
             profile=[SeedEntryIn.from_entry(entry) for entry in seeded.entries],
             stored=seeded.stored,
@@ -123,7 +123,7 @@ class SpineOut(ApiModel):
 
     @classmethod
     def from_spine(cls, spine: SpineVersion) -> Self:
-        """Build the response from a stored version."""
+        """Return the response for a stored version of the person's long-term summary."""
         return cls(
             version=spine.version,
             content={part: [line.text for line in spine.lines.get(part, ())] for part in SpinePart},
@@ -150,7 +150,7 @@ class ReceiptOut(ApiModel):
 
     @classmethod
     def from_receipt(cls, receipt: Receipt) -> Self:
-        """Build the response from a receipt."""
+        """Return the response for a forgetting: its receipt."""
         return cls(
             id=receipt.id,
             at=receipt.at,

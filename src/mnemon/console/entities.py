@@ -119,6 +119,7 @@ async def merge(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
         done = await merge_entities(tx, visit.person_scope(user), source, into)
         visit.audit_write(tx, "merge entities", visit.person_scope(user).user)
     to = form.get("back") or f"/entities/{quote(done.key, safe=':')}?user={quote(user)}"
+    # A merge that was there before is not offered for undoing: somebody else made it.
     undo = f"/entities/split?user={quote(user)}&key={quote(done.key)}&from={quote(source)}" if done.changed else None
     return ActionRedirect(to=to, notice=f"{source} is merged into {done.key}.", undo=undo)
 

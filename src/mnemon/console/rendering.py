@@ -115,5 +115,6 @@ class PageCompression:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the request through gzip, unless its path is one that programs read."""
+        # Event streams among them would wait in the compressor's buffer.
         programs = scope["type"] != "http" or scope["path"].startswith(UNCOMPRESSED_PATHS)
         await (self._plain if programs else self._compressed)(scope, receive, send)

@@ -59,6 +59,7 @@ def claims_operator_trust(row: Mapping[str, Any]) -> bool:
     """Say whether an imported memory, version or todo would count as the operator's word."""
     if row.get("trust_level") == Trust.OPERATOR:
         return True
+    # A row without a level, as of earlier releases, gets its trust from its source's name when it is read.
     named = (row.get("source"), row.get("origin"))
     return any(isinstance(name, str) and trust_of(name) is Trust.OPERATOR for name in named)
 

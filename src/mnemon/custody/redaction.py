@@ -138,6 +138,7 @@ async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: Forge
     wanted = frozenset(names)
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         body = None if row["body"] is None else _decode_body(bytes(row["body"]))
+        # A reply can name the person without having been marked as about them, so its strings are searched too.
         about = scope.user in row["concerns"] or row["subject"] in wanted or bool(wanted & _strings_in(body))
         if not about:
             continue

@@ -72,6 +72,7 @@ class LedgerCarryover:
     async def read_from(self, url: str) -> None:
         """Read the forgetting ledger of the database that is about to be replaced."""
         async with await open_connection(url) as connection, connection.cursor(row_factory=dict_row) as cursor:
+            # A database that was never migrated has no table, and nothing to carry over.
             there = await (await cursor.execute("select to_regclass('forgotten') as name")).fetchone()
             if there is None or there["name"] is None:
                 return

@@ -101,6 +101,7 @@ class ForgottenTraces:
     @cached_property
     def search_hints(self) -> tuple[str, ...]:
         """Words of which every text with a trace contains at least one; for finding such texts in the database."""
+        # The longest word of a phrase stands for it: every text with the phrase has it.
         longest = {
             max(found, key=len) for phrase in self.phrases if (found := words_of(phrase)) and _is_specific_enough(found)
         }
