@@ -72,7 +72,7 @@ def embeddable_texts() -> tuple[TextSource, ...]:
 
 
 def make_clock(settings: Settings) -> Clock:
-    """Return the machine's clock, or the clock of the file where one is set.
+    """Return the machine's clock, or that of MNEMON_CLOCK_FILE.
 
     Raises Misconfigured where the file holds no time, or where the server can be reached from other machines.
     """
@@ -125,7 +125,7 @@ def make_database(settings: Settings, url: str, clock: Clock, *, attached: Share
 
 
 def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) -> Llm:
-    """Return the model of that name. The address and the key in the settings go to their own provider only."""
+    """Return the language model of that name; base URL and key of the settings go to their own provider only."""
     same_provider = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
     key = settings.model_api_key if same_provider else None
     return connect_llm(

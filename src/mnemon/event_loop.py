@@ -84,7 +84,7 @@ at worst; a thread costs 0.1 ms."""
 
 
 async def run_off_loop(size: int, read: Callable[[], ReadResult]) -> ReadResult:
-    """Return the result of `read`, run in a thread where its texts have more than INLINE_CHARS characters in all."""
+    """Run `read` and return its result, in a thread where its texts have more than INLINE_CHARS characters."""
     if size <= INLINE_CHARS:
         return read()
     return await asyncio.get_running_loop().run_in_executor(_text_executor(), copy_context().run, read)
@@ -101,7 +101,7 @@ PausedItem = TypeVar("PausedItem")
 
 
 async def with_pauses(items: Iterable[PausedItem], every: int) -> AsyncIterator[PausedItem]:
-    """Yield the items, and let other tasks run after every `every` of them."""
+    """Yield the items, and let other asyncio tasks run after every `every` of them."""
     for number, item in enumerate(items, start=1):
         yield item
         if number % every == 0:

@@ -103,7 +103,7 @@ class LogWriter:
             self._dropped += number
 
     def _take_dropped(self) -> int:
-        """Return the number of dropped lines that no notice has told of yet, and reset it."""
+        """Return how many log lines were dropped since the last notice, and reset the count."""
         with self._counting:
             number, self._dropped = self._dropped, 0
             return number

@@ -37,7 +37,7 @@ class Backoff:
 async def supervise(
     name: str, run: Callable[[], Awaitable[None]], *, backoff: Backoff | None = None
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """Keep `run` running in a task while the block lasts, and cancel it at the end."""
+    """Keep the background loop `run` running in a task while the block lasts; cancel it at the end."""
     task = asyncio.create_task(keep_running(name, run, backoff=backoff or Backoff()), name=name)
     try:
         yield task

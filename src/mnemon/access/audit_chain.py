@@ -119,7 +119,7 @@ class ChainCheck:
         return broken
 
     def check_head(self, head: ChainHead | None) -> ChainBreak | None:
-        """Compare the lane's last entry with the stored head, and with the exported one; return the break or None."""
+        """Compare an audit lane's last entry with the stored head and the exported one; return the break or None."""
         at = self.reached
         if self.exported is not None and at.seq < self.exported.seq:
             cause = f"The exported head has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
@@ -174,7 +174,7 @@ class LogCheck:
         return None
 
     def check_heads(self, head: LogHead) -> ChainBreak | None:
-        """Compare every lane's end with the stored and the exported heads; return the first break or None."""
+        """Compare the end of every audit lane with the stored and exported heads; return the first break or None."""
         for lane in sorted({*self._lanes, *head.lanes, *self.exported.lanes}):
             broken = self._lane_check(lane).check_head(head.lanes.get(lane))
             if broken is not None:

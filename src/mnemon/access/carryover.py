@@ -33,7 +33,7 @@ class RevocationCarryover:
             self._revoked = await (await connection.execute(revoked)).fetchall()
 
     async def apply_to(self, services: Services) -> str:
-        """Revoke those keys again and end the sessions that they opened; return a summary for the operator."""
+        """Revoke in the restored database the keys that the replaced one had revoked; return a summary text."""
         summary = _summary_text(await self._revoke_again(services))
         # A database that was itself restored without revocations knows as little as none (`restore_gaps`).
         known = self._found and self._gap is None

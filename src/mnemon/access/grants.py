@@ -130,7 +130,7 @@ class Principal:
     """When the key expires; None if it does not."""
 
     def may(self, grant: Grant) -> bool:
-        """Say whether the caller has this grant."""
+        """Say whether the authenticated caller has this grant."""
         return grant in self.grants
 
 

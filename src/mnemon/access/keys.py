@@ -124,17 +124,17 @@ async def authenticate(db: Database, bearer: str) -> Principal:
 
 
 def unknown_key() -> Unauthenticated:
-    """Return the error for a key that does not exist."""
+    """Return the Unauthenticated error for an API key that does not exist."""
     return Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
 
 
 def revoked_key() -> Unauthenticated:
-    """Return the error for a key that was revoked."""
+    """Return the Unauthenticated error for an API key that was revoked."""
     return Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
 
 
 def expired_key() -> Unauthenticated:
-    """Return the error for a key that has expired."""
+    """Return the Unauthenticated error for an API key that has expired."""
     return Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
 
 
@@ -167,7 +167,7 @@ async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
 
 
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
-    """Revoke the key and end the console sessions that it opened; raise NotFound for one unknown or revoked."""
+    """Revoke the API key and end the console sessions that it opened; raise NotFound for one unknown or revoked."""
     if not await store.revoke_key(tx, scope, key_id):
         raise NotFound("key")
     await store.end_signins_of(tx, scope, key_id)

@@ -222,7 +222,7 @@ def _changed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey
 
 
 def _removed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
-    """Return the records of `before` that `after` does not have."""
+    """Return the agent state records of `before` that `after` does not have."""
     kept = {key(record) for record in after}
     return tuple(record for record in before if key(record) not in kept)
 

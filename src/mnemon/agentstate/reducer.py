@@ -77,7 +77,7 @@ def apply_delta(
 def _merge_understanding(
     understanding: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
 ) -> Understanding:
-    """Add the entities and dependencies to the understanding; an entity without a name keeps the known one."""
+    """Return the agent state's entities and dependencies with these added; an unnamed entity keeps its name."""
     known = {e.id: e for e in understanding.entities}
     for entity in entities:
         before = known.get(entity.id)
@@ -148,7 +148,7 @@ def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, 
 def _apply_items(
     current: tuple[StateItem, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
 ) -> tuple[StateItem, ...]:
-    """Return the items after these proposals, in order; add those that are not allowed to `reported`."""
+    """Return the agent state's items after these proposals; add those that are not allowed to `reported`."""
     items = {item.id: item for item in current}
     removed: set[str] = set()
     for proposal in proposals:

@@ -127,7 +127,7 @@ async def count_settled(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str, i
 
 
 async def delete_person(tx: Tx, scope: Scope) -> dict[str, int]:
-    """Delete every state and journal of the person; return how many rows were deleted, per table."""
+    """Delete the person's rows of `agent_states` and `agent_state_journal`; return how many, per table."""
     journal = await tx.execute(SQL["forget_person_journal"], org_id=scope.org_id, user_id=scope.user)
     states = await tx.execute(SQL["forget_person"], org_id=scope.org_id, user_id=scope.user)
     return {"agent_states": states, "agent_state_journal": journal}

@@ -44,7 +44,7 @@ _MAX_QUOTE_CHARS = 600
 
 
 def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
-    """Return the delta that adds what the planner expects, each expectation pending."""
+    """Return the agent state delta that adds what the planner expects, each expectation pending."""
     return StateDelta(
         expectations=tuple(
             ExpectationProposal(
@@ -61,7 +61,7 @@ def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
 
 
 def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, new_id: NewId) -> StateDelta:
-    """Return the delta of one tool result: the entities and relations it names, and the expectation it settles.
+    """Return a tool result's agent state delta: entities and relations it names, the expectation it settles.
 
     A result settles at most one expectation: the first pending one of its action that it can be compared with. One
     that it cannot be compared with stays pending and does not block those after it.

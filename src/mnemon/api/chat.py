@@ -21,7 +21,7 @@ from mnemon.turn import Role, Turn
 
 
 async def start_turn(door: Door, request: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
-    """Start the reply to a turn for the caller of this request, or return its stored reply."""
+    """Start the reply to a chat turn for this request's caller and return its stream, or its stored reply."""
     key = await door.idempotency_key()
     reply_key = None if key is None else ReplyKey(key=key, concerns=door.concerned, format_reply=_reply_json)
     caller = ChatCaller(org=door.org, record=door.audit_write, reply_key=reply_key)

@@ -143,7 +143,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._start_lingering()
 
     def on_headers_complete(self) -> None:
-        """Start the body's timer; a head that is too large is handled as a parser error."""
+        """Start the timer for the request's body; a head that is too large is handled as a parser error."""
         if self._head_is_large():
             # httptools passes it on as a parser's error, and `send_400_response` is called.
             raise OverflowError
@@ -164,7 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Stop the body's timer; where the request was answered before its body was complete, wait for the next."""
+        """Stop the timer for the request's body; if the response came before its end, wait for the next request."""
         answered = self._is_answered()  # before the body was there: a refusal
         self._body_expected = False
         super().on_message_complete()
@@ -214,19 +214,19 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _last_cycle(self) -> RequestResponseCycle | None:
-        """The last request with its response; None before the first, which uvicorn's types do not admit."""
+        """The connection's last request with its response; None before the first, unlike uvicorn's types say."""
         return cast("RequestResponseCycle | None", self.cycle)
 
     def _is_answered(self) -> bool:
-        """Say whether the last request has been answered in full."""
+        """Say whether the connection's last request has been answered in full."""
         return self._last_cycle is not None and self._last_cycle.response_complete
 
     def _is_dropping(self) -> bool:
-        """Say whether arriving bytes are dropped: nothing more will be sent, or they belong to an answered request."""
+        """Say whether arriving bytes are dropped: the connection is closing, or their request is answered."""
         return self._lingers or (self._body_expected and self._is_answered())
 
     def _start_lingering(self) -> None:
-        """Close the sending side and drop what arrives until the client closes as well."""
+        """Close the connection's sending side and drop what arrives until the client closes as well."""
         self._stop_waiting()
         self._lingers = True
         self._waiting_list[self] = None  # it may be closed to make room

@@ -133,16 +133,16 @@ class Door:
         return Scope(org_id=self.principal.org_id, user_id=self.bound_user_id)
 
     def has_grant(self, grant: Grant) -> bool:
-        """Say whether the key has the scope."""
+        """Say whether the request's key has this scope."""
         return self.principal.may(grant)
 
     def require_grant(self, grant: Grant) -> None:
-        """Refuse a key that lacks the scope."""
+        """Raise NotAllowed for a request whose key lacks this scope."""
         if not self.principal.may(grant):
             raise missing_scope_error(self.principal, grant)
 
     def require_unbound(self) -> None:
-        """Refuse a key that is bound to one person, where a resource belongs to the whole organization."""
+        """Raise NotAllowed for a key bound to one person, where a resource belongs to the whole organization."""
         if self.principal.bound_user is not None:
             raise NotAllowed(
                 "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
@@ -170,7 +170,7 @@ class Door:
         status: int | Callable[[R], int] = 200,
         headers: dict[str, str] | None = None,
     ) -> Response:
-        """Run the effect in one transaction and store its reply with it, so that a retry gets the same reply.
+        """Run the effect in one transaction, store its reply for retries, and return it as the response.
 
         An effect that failed because of contention with another writer is run again: its first try was rolled back.
         """

@@ -98,7 +98,7 @@ class Readiness:
         self._look: asyncio.Task[Ready] | None = None
 
     async def check_ready(self) -> Ready:
-        """Return the state of the server, or raise Unavailable; a check that hangs is left to its own timeout."""
+        """Return the state of queue and workers, or raise Unavailable; a hanging check is left to its own timeout."""
         # Shared, so that many probes at a database that hangs do not take up its connections.
         if self._look is None or self._look.done():
             self._look = asyncio.create_task(self._run_check())

@@ -119,7 +119,7 @@ def _body_refusal(request_id: str, error: TooLarge) -> Response:
 
 
 def _limit_body(receive: Receive, most: int, exchange: LoggedRequest) -> Receive:
-    """Wrap `receive` so that it raises TooLarge once the body exceeds the limit."""
+    """Return an ASGI `receive` that raises TooLarge once the request's body exceeds the limit."""
     seen = 0
 
     async def receive_limited() -> Message:

@@ -25,23 +25,24 @@ TurnId = Annotated[str, Path(max_length=200)]
 async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Store a turn and apply its tool results to the agent state; reflection runs after the response."""
     scope = door.person_scope(body.user_id, body.persona_id)
-    # Without this grant the turn is recorded, but no state is shown.
-    sees_state = door.has_grant(Grant.AGENT_STATE_READ)
 
     async def store_turn(tx: Tx) -> RecordedTurn:
         """Store the turn, apply its tool results and queue its reflection."""
         return await record_finished_turn(tx, scope, body.as_incoming(), door.services.settings)
 
-    def render_turn(made: RecordedTurn) -> RecordedOut:
-        """Return the response, with the change of the agent state if the key may see it."""
-        return RecordedOut(
-            turn_id=made.turn.id,
-            session_id=made.turn.session_id,
-            agent_state_update=answer_body(made.update) if sees_state else None,
-            reflection=QueuedOut(job_id=made.job_id, status=ReflectionStatus.QUEUED),
-        )
+    return await door.write(store_turn, lambda made: _recorded_out(made, door), status=202)
 
-    return await door.write(store_turn, render_turn, status=202)
+
+def _recorded_out(made: RecordedTurn, door: Door) -> RecordedOut:
+    """Return the response for a recorded turn, with the change of the agent state if the key may see it."""
+    # Without that grant a turn can be recorded, but no state is shown.
+    sees_state = door.has_grant(Grant.AGENT_STATE_READ)
+    return RecordedOut(
+        turn_id=made.turn.id,
+        session_id=made.turn.session_id,
+        agent_state_update=answer_body(made.update) if sees_state else None,
+        reflection=QueuedOut(job_id=made.job_id, status=ReflectionStatus.QUEUED),
+    )
 
 
 @router.get("/{turn_id}", responses=responses_for(TurnOut))

@@ -55,7 +55,7 @@ async def _jobs_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 @router.get("/live")
 async def live(request: Request, topic: str) -> Response:
-    """Stream `changed` events for one topic until the session ends, its key does, or the server stops."""
+    """Stream a `changed` event whenever the topic's page should reload, until session, key or server end."""
     visit = await admit_request(request)
     name, _, argument = topic.partition(":")
     if name not in _topics:

@@ -70,7 +70,7 @@ class PageRequest:
         return " ".join([command, *map(shlex.quote, (*words, *named))])
 
     def sheet(self, to: str) -> FormState:
-        """Return the state of the page's form that is sent to this path, with what was typed if it was refused."""
+        """Return the state of the form that is sent to this path, with what was typed if it was refused."""
         return FormState(to, self.refused)
 
     @asynccontextmanager
@@ -84,7 +84,7 @@ class PageRequest:
         record_write(tx, self.org_scope, actor=self.principal.key_id, action=action, targets=[target])
 
     def query_number(self, name: str, default: int, *, most: int) -> int:
-        """Return a query parameter as a number clamped to 1 and `most`; the default when it is none."""
+        """Return one of the page's query parameters as a number from 1 to `most`; the default when it is none."""
         word = self.asked(name)
         # Nine digits fit PostgreSQL's integer; `isdigit` alone would let other scripts' digits in.
         return max(1, min(int(word), most)) if word.isascii() and word.isdigit() and len(word) < 10 else default

@@ -82,7 +82,7 @@ _UNDO_FORMS: list[UndoForm] = []
 
 
 def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callable[[PageHandler], PageHandler]:
-    """Serve the decorated function's page at the path and its values at `path.json`.
+    """Return a decorator that serves a function's page at the path, and its values at `path.json`.
 
     Path parameters are passed to the function by name.
     """
@@ -107,7 +107,7 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
 def action(
     router: APIRouter, path: str, *, grant: Grant, template: str = "", field: str = "", undoes: str | None = None
 ) -> Callable[[ActionHandler], ActionHandler]:
-    """Serve the decorated function as a write by POST, for signed-in requests with the session's CSRF token.
+    """Return a decorator that serves a function as a form's POST, for signed-in requests with the CSRF token.
 
     The function returns a redirect with a notice, or content that is rendered at once with `template`, for what may be
     shown only once. A refused form is shown again on its page as it was filled in; an error that names no field is
@@ -130,7 +130,7 @@ def action(
 
 
 def download(router: APIRouter, path: str, *, grant: Grant) -> Callable[[DownloadHandler], DownloadHandler]:
-    """Serve the decorated function's response by GET to signed-in requests with the grant."""
+    """Return a decorator that serves a function's response by GET, for signed-in requests with the grant."""
 
     def register_download(handler: DownloadHandler) -> DownloadHandler:
         """Add the download's route to the router; return the handler unchanged."""

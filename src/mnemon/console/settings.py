@@ -135,7 +135,7 @@ async def personas(visit: PageRequest) -> PageContent:
 
 @action(router, "/settings/personas", grant=Grant.PERSONAS_WRITE)
 async def save_persona(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Save the persona with the form's values."""
+    """Insert or replace the persona that the form describes."""
     persona_id, name, prompt = form.get("id", "").strip(), form.get("name", "").strip(), form.get("prompt", "")
     check_fields(
         id=_persona_fault(persona_id),

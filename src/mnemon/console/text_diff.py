@@ -26,7 +26,7 @@ EqualBlock = tuple[int, int, int]
 
 @reads_outside_text
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Return pieces of both texts in order, each `same`, `del` or `ins`; adjacent changed words are one piece."""
+    """Return the word difference of two texts as (kind, text), kind `same`, `del` or `ins`."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     pieces: list[tuple[str, str]] = []
     gone: list[str] = []

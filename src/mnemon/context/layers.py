@@ -116,7 +116,7 @@ async def _read_conversation(
 
 
 async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
-    """Return the scope's persona; None without one or when it has no description."""
+    """Return the persona that the person speaks with; None without one or when it has no description."""
     return None if request.scope.persona_id is None else await find_persona(tx, request.scope, request.scope.persona_id)
 
 

@@ -213,7 +213,7 @@ async def _reapply_forgettings(tx: Tx, scope: Scope) -> None:
 
 
 def _line_error(number: int, why: str) -> Invalid:
-    """Return the error that names a line of the import."""
+    """Return the Invalid error that names a line of the import and what is wrong with it."""
     return Invalid(
         f"Line {number} {why}. Send the lines of an export unchanged.",
         code="bad_export",

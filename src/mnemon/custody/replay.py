@@ -84,7 +84,7 @@ class LedgerCarryover:
                 self._entries[entry.id] = entry
 
     async def apply_to(self, services: Services) -> str:
-        """Forget again what that ledger and the file list; return a summary for the operator."""
+        """Forget again what the replaced database's ledger and the file list; return a summary for the operator."""
         path = services.settings.data_dir / ledger.LEDGER_FILE
         there = path.exists()
         kept = await asyncio.to_thread(ledger.load_file, path)

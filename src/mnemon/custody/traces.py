@@ -161,7 +161,7 @@ class ForgottenTraces:
 
 @reads_outside_text
 def blank_out(text: str) -> str:
-    """Return as many covering characters as the text has; line breaks stay."""
+    """Return as many `█` as the text has characters; line breaks stay."""
     return "".join("\n" if character == "\n" else REDACTION_CHAR for character in text)
 
 

@@ -187,7 +187,7 @@ async def _pg_restore_output(tools: Binaries, file: Path, *options: str) -> str:
 
 
 async def _run_program(tools: Binaries, program: str, options: Sequence[str], url: str, report: ReportProgress) -> None:
-    """Run a program to its end and report each dumped table; raise DatabaseDown with its errors where it fails."""
+    """Run pg_dump or the like to its end and report each table; raise DatabaseDown with its errors if it fails."""
     process = await _start_program(tools, program, options, url)
     assert process.stderr is not None
     kept: list[str] = []
@@ -204,7 +204,7 @@ async def _run_program(tools: Binaries, program: str, options: Sequence[str], ur
 
 
 async def _start_program(tools: Binaries, program: str, options: Sequence[str], url: str) -> asyncio.subprocess.Process:
-    """Start a client program, with the password in its environment: any user may read a command line."""
+    """Start a PostgreSQL program, the password in its environment: any user may read a command line."""
     parts = conninfo_to_dict(url)
     password = parts.pop("password", None)
     target = make_conninfo(**parts)  # type: ignore[arg-type]
@@ -272,7 +272,7 @@ GapSubject = Literal["forgettings", "revocations", "withdrawals"]
 
 
 async def read_gap(connection: psycopg.AsyncConnection, subject: GapSubject) -> datetime | None:
-    """Return when the database was restored without this knowledge; None for one that has it all."""
+    """Return when the database was restored without its ledger, revocations or withdrawals; None if it has all."""
     there = await (await connection.execute("select to_regclass('restore_gaps')")).fetchone()
     if there is None or there[0] is None:
         return None
@@ -282,13 +282,13 @@ async def read_gap(connection: psycopg.AsyncConnection, subject: GapSubject) -> 
 
 
 async def load_gap(tx: Tx, subject: GapSubject) -> datetime | None:
-    """Return since when the restored database lacks this knowledge, as its backup says; None for no gap."""
+    """Return since when the restored database lacks its ledger, revocations or withdrawals; None for no gap."""
     row = await tx.fetch_one_or_none("select since from restore_gaps where subject = %(subject)s", subject=subject)
     return None if row is None else row["since"]
 
 
 async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
-    """Insert into `restore_gaps` that the restored database lacks this knowledge; keep an earlier record."""
+    """Insert into `restore_gaps` that the restored database lacks this subject's records; keep an earlier row."""
     await tx.execute(
         "insert into restore_gaps (subject, since) values (%(subject)s, %(since)s) on conflict (subject) do nothing",
         subject=subject,
@@ -297,5 +297,5 @@ async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
 
 
 async def delete_gap(tx: Tx, subject: GapSubject) -> None:
-    """Delete the row of `restore_gaps`, because the knowledge was carried over after all."""
+    """Delete the subject's row of `restore_gaps`, because its records were carried over after all."""
     await tx.execute("delete from restore_gaps where subject = %(subject)s", subject=subject)

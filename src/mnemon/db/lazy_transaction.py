@@ -158,7 +158,7 @@ class LazyTransaction:
 
     @property
     def _has_begun(self) -> bool:
-        """Whether BEGIN was sent, so that it is no longer among the deferred statements."""
+        """Whether the transaction's BEGIN was sent, so that it is no longer among the deferred statements."""
         return self._begin[0] not in self._deferred
 
 

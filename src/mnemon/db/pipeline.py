@@ -131,7 +131,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                     statements.warn_slow([one.statement.sql for one in bound], seconds)
 
     async def _run_pipeline(self, bound: Sequence[BoundStatement]) -> None:
-        """Send the round and read its results; afterwards the record of prepared statements matches the server's."""
+        """Send the statements in one round and read the results; keep the record of prepared statements true."""
         pending = _PendingRound()
         try:
             self._write_round(bound, pending)
@@ -188,7 +188,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         pending.changes = True
 
     async def _read_results(self, pending: _PendingRound, seconds: float) -> None:
-        """Read all results of the round within so many seconds; may be called again after it was cancelled."""
+        """Read all results of a sent round within so many seconds; callable again after a cancellation."""
         pgconn = self.pgconn
         until = asyncio.get_running_loop().time() + seconds
         # While writing, also read: a server whose output buffer is full stops reading, and both sides would wait.
@@ -213,7 +213,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 pending.results.append(result)
 
     def _settle_prepared(self, pending: _PendingRound) -> None:
-        """Undo the recorded changes that the server skipped: after an error it runs nothing more of a round."""
+        """Take back recorded PREPAREs that the server skipped: after an error it runs nothing more of a round."""
         if not pending.changes:
             return
         done = next(
@@ -242,7 +242,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 loop.remove_writer(socket)
 
     async def _store_results(self, pending: _PendingRound) -> None:
-        """Store each result in its statement; raise the error of the first that failed."""
+        """Store each result's rows in its statement; raise the error of the first that failed."""
         for expected, result in zip(pending.expected, pending.results, strict=True):
             if result.status not in _OK_STATUSES:
                 raise await self._error_of(result)

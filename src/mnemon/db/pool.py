@@ -67,17 +67,17 @@ class ConnectionPool:
 
     @property
     def open_count(self) -> int:
-        """How many connections are open, lent or not."""
+        """How many database connections are open, lent or not."""
         return len(self._opened_at)
 
     @property
     def idle_count(self) -> int:
-        """How many open connections are not lent."""
+        """How many open database connections are not lent."""
         return len(self._idle)
 
     @property
     def waiting_count(self) -> int:
-        """How many tasks wait for a connection."""
+        """How many tasks wait for a database connection."""
         return len(self._waiting)
 
     def open(self) -> None:

@@ -63,7 +63,7 @@ def positional_query(sql: str) -> tuple[bytes, tuple[str, ...]]:
     places: dict[str, int] = {}
 
     def number_placeholder(found: re.Match[str]) -> str:
-        """Return `$n` for a named placeholder, the same n for the same name; `%` for `%%`."""
+        """Return `$n` for a named parameter, the same n for the same name; `%` for `%%`."""
         name = found[1]
         return "%" if name is None else f"${places.setdefault(name, len(places) + 1)}"
 

@@ -58,7 +58,7 @@ class CachedEmbedder:
         return self._embedder.dimension
 
     async def close(self) -> None:
-        """Close the embedder's connections."""
+        """Close the connections of the embedder behind the cache."""
         await self._embedder.close()
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:

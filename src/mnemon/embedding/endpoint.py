@@ -172,12 +172,12 @@ class EndpointEmbedder:
         return scale_to_unit(made)
 
     def _unusable_error(self, why: str) -> ModelDown:
-        """Return the error for a response whose vectors cannot be used."""
+        """Return the error for an embedding response whose vectors cannot be used."""
         detail = f"{self.model} gave an answer that cannot be used: {why}. Check MNEMON_EMBEDDER."
         return ModelDown(detail, code="model_answer_unusable")
 
     def _refused_error(self, response: httpx2.Response) -> ModelDown:
-        """Return the error for a request that the endpoint refused."""
+        """Return the error for an embedding request that the endpoint refused."""
         detail = f"{self.model} refused ({response.status_code}). Check MNEMON_EMBEDDER and MNEMON_EMBEDDER_API_KEY."
         return ModelDown(detail, code="model_refused")
 

@@ -123,7 +123,7 @@ def choose_socket_dir(pgdata: Path, account: SystemAccount) -> Path:
 
 
 def _make_private_dir(folder: Path, account: SystemAccount) -> Path:
-    """Create the directory for this account; raise Misconfigured where another user has it."""
+    """Create a directory that only this account can enter; raise Misconfigured where another user has it."""
     try:
         folder.mkdir(mode=0o700)
         if not account.is_current_user:

@@ -127,7 +127,7 @@ def _check_result(ended: ProgramResult, layout: ClusterPaths) -> None:
 
 
 def _make_draft_folder(draft: Path, account: SystemAccount) -> None:
-    """Create the draft's directory, readable by its owner alone, and give it to the account."""
+    """Create the directory in which a new cluster is made, private, and give it to the account."""
     draft.mkdir(mode=0o700)
     if not account.is_current_user:
         os.chown(draft, account.uid, account.gid)

@@ -180,7 +180,7 @@ class ProgramResult:
 async def run_program(
     argv: Sequence[str], *, account: SystemAccount, reach: Sequence[Path], given: str = ""
 ) -> ProgramResult:
-    """Run the program to its end with `given` as its input; return its exit code and output."""
+    """Run a PostgreSQL program to its end with `given` as its input; return its exit code and output."""
     return await _run_launcher(launch_spec(argv, account=account, reach=reach, log=None), given, {})
 
 

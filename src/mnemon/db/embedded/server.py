@@ -188,7 +188,7 @@ async def ensure_started(
     *,
     stall_seconds: float = STALL_SECONDS,
 ) -> Postmaster:
-    """Return the server that runs on the cluster once it accepts connections, started now if there was none."""
+    """Return the cluster's PostgreSQL server once it accepts connections, started now if there was none."""
     if (found := running_pid(layout.pgdata)) is not None:
         running = LaunchedServer(pid=found, log_from=_file_size(layout.log_file))
         # None when it was shutting down; then a new one is started.
@@ -213,7 +213,7 @@ def _ignore_repeated(_message: str) -> None:
 async def _launch_server(
     layout: ClusterPaths, binaries: Binaries, account: SystemAccount, report: ReportMessage
 ) -> LaunchedServer:
-    """Start the server detached, with fresh configuration files and a rotated log."""
+    """Start the PostgreSQL server detached, with fresh configuration files and a rotated log."""
     try:
         _rotate_log(layout.log_file)
         log_from = _file_size(layout.log_file)
