@@ -16,6 +16,7 @@ def span(name: str, **attributes: str | int | float) -> AbstractContextManager[A
     """Run the block as one OpenTelemetry span; attributes are ids, kinds and numbers, never what a person said."""
     if _tracer is None:
         return NO_SPAN
+    # An exception's message may quote what a person said.
     return _tracer.start_as_current_span(name, attributes=attributes, record_exception=False)
 
 

@@ -41,6 +41,7 @@ class LogHead:
     @property
     def filled_lanes(self) -> dict[int, ChainHead]:
         """The heads of the lanes that have entries, sorted by lane number."""
+        # Sorted, so that the same log always has the same text and fingerprint.
         return {lane: head for lane, head in sorted(self.lanes.items()) if head.seq}
 
     @property

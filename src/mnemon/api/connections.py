@@ -104,6 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         if len(self.connections) > self.bounds.most:
             self._make_room()
+        # `_make_room` may have closed this very connection.
         if not transport.is_closing():
             self._await_head()
 
@@ -237,6 +238,7 @@ class BoundedProtocol(HttpToolsProtocol):
             # The application's response can no longer be sent.
             self._last_cycle.disconnected = True
             self._last_cycle.message_event.set()
+        # Half a close: the client sees the end of the response and can still send the rest of its request.
         self.transport.write_eof()
 
     def _await_head(self) -> None:
@@ -273,6 +275,7 @@ class BoundedProtocol(HttpToolsProtocol):
             longest.abort_connection("made_room")
         elif len(self.connections) <= self.bounds.most + _MAX_TOLD_REFUSALS:
             CONNECTIONS_CLOSED.labels("refused").inc()
+            # Read and then answered 503, so that the client learns why.
             self.app = _busy_app(self.bounds.clock)
         else:
             self.abort_connection("refused")

@@ -65,6 +65,7 @@ async def run_events(
     that has `code` and `detail`.
     """
     async with door.tx() as tx:
+        # Before the stream begins, so that an unknown run is a 404 and not an empty stream.
         await get_run(tx, door.org, run_id)
     after = parse_seq(last_event_id)
 

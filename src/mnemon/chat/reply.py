@@ -110,6 +110,7 @@ class ReplyGenerator:
             offered = self._prompt.asking.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
             before = len(self._said)
             calls = await self._ask_model(conversation, offered)
+            # A caller's own tools are run by the caller, so their calls end this request.
             if not calls or self._prompt.asking.tools or self._cut:
                 return calls
             text = "".join(self._said[before:])

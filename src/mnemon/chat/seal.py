@@ -61,6 +61,7 @@ async def seal_turn(
     # Lock order of every writer: the person's row, then the turn's, then the work row.
     _, status = await tx.gather(lock_person(tx, turn.scope), turns.lock_turn_status(tx, turn.scope, turn.id))
     if status is None:
+        # The turn is gone: its person was forgotten meanwhile, and nothing of the reply may be stored.
         return turn, None
     if again and (stored := await _find_stored_reply(tx, turn, outcome)):
         return stored

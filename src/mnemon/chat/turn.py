@@ -112,6 +112,7 @@ async def _earlier_outcome(tx: Tx, request: TurnRequest, turn_id: str, reply_key
     """
     stored = await turns.find_turn(tx, request.scope, turn_id)
     if stored is None:
+        # Forgotten meanwhile: the request begins a turn of its own.
         return request
     if stored.status is TurnStatus.ANSWERING:
         raise Conflict(

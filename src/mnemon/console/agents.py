@@ -76,6 +76,7 @@ def draft_from_form(form: dict[str, str], agent: Agent | None) -> AgentDraft:
         default_prompt=form.get("default_prompt", ""),
         schedule=words["schedule"] or None,
         role=AgentRole(words["role"]),
+        # A form sends each ticked box as a field of its own.
         team=tuple(key.removeprefix("team:") for key, value in form.items() if key.startswith("team:") and value),
         card_type=words["card_type"],
         config=parse_config(config, agent.config if agent else None),

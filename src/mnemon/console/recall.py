@@ -28,6 +28,7 @@ async def recall(visit: PageRequest) -> PageContent:
     """Show the page of a query's hits under one ranking, or under two side by side."""
     text, limit = visit.asked("q"), visit.query_number("limit", 8, most=50)
     as_of = _parse_as_of(visit)
+    # Before the transaction: no connection is held while the embedder works.
     vector = await embed_query(visit.services.embedder, text) if text else None
     async with visit.tx() as tx:
         chosen = await load_person_filter(visit, tx)

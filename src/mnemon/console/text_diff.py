@@ -76,6 +76,7 @@ def _join_blocks(blocks: Iterator[EqualBlock]) -> list[EqualBlock]:
 def _equal_blocks(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
     """Yield the blocks of words that are equal in two stretches, which begin at `i` and `j`, in order."""
     head = _common_prefix(old, new)
+    # Of what follows the head, so that the two do not overlap where words repeat.
     tail = _common_prefix(old[head:][::-1], new[head:][::-1])
     if head:
         yield i, j, head

@@ -31,12 +31,14 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
     if row is None:
         raise NotFound("user")
     tally = ForgetTally()
+    # Read before anything is deleted: work and stored replies are found by these ids.
     ids = [str(one["id"]) for one in await tx.fetch_all(SQL["person_ids"], **owner_params(scope))]
     names = {*ids, scope.user}
     for table, number in (await engagement.forget_person(tx, scope, tx.now)).items():
         tally.removed[table] += number
     tally.removed["work"] += await _delete_work(tx, scope, names)
     await blank_replies(tx, scope, sorted({*names, row["external_id"]}), tally)
+    # And these texts are what is looked for in the organization's tables.
     facts = [str(one["content"]) for one in await tx.fetch_all(SQL["person_facts"], **owner_params(scope))]
     await redact_organization(tx, scope, row["external_id"], facts, tally)
     everything = await personal_tables(tx)

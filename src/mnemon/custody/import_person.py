@@ -60,6 +60,7 @@ async def import_person(
     scope = await ensure_person(tx, org_id, name)
     revision = await bump_revision(tx, scope)
     known = {table.name: table for table in await personal_tables(tx) if is_exported(table)}
+    # All lines are read before a row is stored: an export is sorted by table name, and inserts go by foreign keys.
     gathered: dict[str, list[tuple[int, dict[str, Any]]]] = {table: [] for table in known}
     total = await _collect_rows(numbered, gathered, admit_row)
     stored: Counter[str] = Counter()

@@ -78,6 +78,7 @@ async def find_tools(url: str, bin_dir: Path | None) -> Binaries:
 
 async def dump_database(url: str, file: Path, tools: Binaries, report: ReportProgress) -> None:
     """Write the whole database, as of one moment, into the file; a failed attempt leaves no file."""
+    # Beside the file, so that the rename below stays on one disk and is atomic.
     draft = file.with_name(f".{file.name}.partial")
     try:
         # Create the file before pg_dump opens it, so that its permissions are right at every moment.

@@ -192,6 +192,7 @@ class Database:
     ) -> AsyncIterator[LazyTransaction]:
         """Run a transaction that begins with these statements; commit at the end, roll back on an exception."""
         borrow = partial(self._borrow_connection, within_s)
+        # A restart of the server leaves every pooled connection dead, so each of them may have to be passed over.
         transaction = LazyTransaction(
             begin, borrow=borrow, give_back=self._pool.return_connection, tries=self._pool.size
         )

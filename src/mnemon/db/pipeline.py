@@ -141,6 +141,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             await self._cancel_round(pending)
             raise
         except TimeoutError:
+            # A server that hangs would not answer a cancel request either, so the connection is given up.
             await self.close()
             raise RoundTimeout(self.limit_s) from None
         except psycopg.OperationalError as error:

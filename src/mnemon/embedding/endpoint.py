@@ -150,6 +150,7 @@ class EndpointEmbedder:
     async def _post_request(self, body: dict[str, Any], left: float) -> httpx2.Response | None:
         """Post to the embedding endpoint; return the response, None when the connection failed or timed out."""
         try:
+            # Around the whole request: the client's own timeout counts anew for each read.
             async with asyncio.timeout(max(0.001, left)):
                 return await self._http.post(self._url, json=body, headers=self._headers)
         except (httpx2.TransportError, TimeoutError):

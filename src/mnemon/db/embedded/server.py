@@ -139,6 +139,7 @@ ReportMessage = Callable[[str], None]
 async def stop_server(pgdata: Path, report: ReportMessage) -> None:
     """Stop PostgreSQL: clients are disconnected, what was committed stays; raise DatabaseDown if it does not stop."""
     for order, seconds in ((signal.SIGINT, FAST_STOP_SECONDS), (signal.SIGQUIT, IMMEDIATE_STOP_SECONDS)):
+        # Looked up for each signal: the pid may belong to another process by now.
         pid = running_pid(pgdata)
         if pid is None:
             return
@@ -249,6 +250,7 @@ async def _wait_until_ready(
         server = read_postmaster(layout.pgdata)
         if server is not None and server.is_ready:
             return server
+        # At first there is no pid file, although the launcher or PostgreSQL lives.
         if server is None and not is_launch_alive(launched.pid, layout.pgdata):
             return None
         if (now_size := _file_size(layout.log_file)) != size:
