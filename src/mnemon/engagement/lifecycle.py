@@ -45,17 +45,17 @@ TRANSITIONS: dict[tuple[HypothesisStage, HypothesisEvent], HypothesisStage] = {
 
 
 def next_stage(stage: HypothesisStage, event: HypothesisEvent) -> HypothesisStage | None:
-    """Return the stage after the event; None when the event cannot happen in this stage."""
+    """Return a hypothesis' stage after the event; None when the event cannot happen in this stage."""
     return TRANSITIONS.get((stage, event))
 
 
 def evidence_event(evidence: tuple[EvidenceLine, ...]) -> HypothesisEvent:
-    """Return the event that the evidence amounts to: `revise` while a contradiction is outstanding, else `collect`."""
+    """Return the event that evidence amounts to: `revise` while a contradiction is outstanding, else `collect`."""
     return HypothesisEvent.REVISE if outstanding_contradictions(evidence) else HypothesisEvent.COLLECT
 
 
 def outstanding_contradictions(evidence: tuple[EvidenceLine, ...]) -> tuple[EvidenceLine, ...]:
-    """Return the contradictions that no supporting evidence has resolved."""
+    """Return the contradicting evidence lines that no supporting line has resolved."""
     # Computed from the lines rather than stored: when the resolving line is forgotten, the contradiction is
     # outstanding again.
     resolved = {id_ for line in evidence if line.stance is Stance.SUPPORTS for id_ in line.resolves}
@@ -68,7 +68,7 @@ def is_mixed(evidence: tuple[EvidenceLine, ...]) -> bool:
 
 
 def confidence_of(hypothesis: Hypothesis) -> float:
-    """Return the confidence that the evidence gives the claim."""
+    """Return the confidence, between 0 and 1, that a hypothesis' evidence gives its claim."""
     return compute_confidence((line.stance, line.strength) for line in hypothesis.evidence)
 
 

@@ -30,7 +30,7 @@ class StoredEngagement:
 
 
 async def load_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
-    """Return the current engagement; an empty one at version 0 when there is none."""
+    """Return the organization's engagement; an empty one at version 0 when there is none."""
     row = await tx.fetch_one_or_none(SQL["current"], org_id=scope.org_id)
     return StoredEngagement(document=None, seq=0, heard=0) if row is None else _engagement_from_row(row)
 
@@ -43,13 +43,13 @@ async def lock_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
 
 
 async def insert_turn(tx: Tx, scope: Scope, turn: Turn) -> bool:
-    """Record that the turn took part; return False when it was recorded before."""
+    """Record in `engagement_turns` that the turn took part; return False when it was recorded before."""
     touched = await tx.execute(SQL["hear"], org_id=scope.org_id, turn_id=turn.id, user_id=scope.user, at=turn.at)
     return touched == 1
 
 
 async def append_entries(tx: Tx, scope: Scope, entries: Sequence[EngagementEntry]) -> None:
-    """Append the entries to the journal."""
+    """Insert the entries into the table `engagement_journal`, in one round trip."""
     if not entries:
         return
     rows = [
@@ -70,7 +70,7 @@ async def append_entries(tx: Tx, scope: Scope, entries: Sequence[EngagementEntry
 
 
 async def store_engagement(tx: Tx, scope: Scope, engagement: StoredEngagement) -> None:
-    """Store the document, version and count. The caller has locked the row."""
+    """Store document, version and turn count in the organization's row, which the caller has locked."""
     document = (
         None if engagement.document is None else Jsonb(ENGAGEMENT_ADAPTER.dump_python(engagement.document, mode="json"))
     )
@@ -97,18 +97,19 @@ async def iterate_journal(tx: Tx, scope: Scope, *, until: datetime | None = None
 
 
 async def delete_entries(tx: Tx, scope: Scope, seqs: Sequence[int]) -> int:
-    """Delete these entries; return how many there were."""
+    """Delete the journal entries at these positions; return how many there were."""
     return await tx.execute(SQL["forget_entries"], org_id=scope.org_id, seqs=list(seqs))
 
 
 async def delete_person(tx: Tx, scope: Scope) -> tuple[int, int]:
-    """Delete everything that came from the person's turns; return how many entries and turns there were."""
+    """Delete the journal entries and turns that came from a person; return how many of each there were."""
     entries = await tx.execute(SQL["forget_person_entries"], org_id=scope.org_id, user_id=scope.user)
     turns = await tx.execute(SQL["forget_person_turns"], org_id=scope.org_id, user_id=scope.user)
     return entries, turns
 
 
 def _engagement_from_row(row: Row) -> StoredEngagement:
+    """Return a row of `engagements` as the stored engagement."""
     document = row["document"]
     return StoredEngagement(
         document=None if document is None else ENGAGEMENT_ADAPTER.validate_python(document),
@@ -118,6 +119,7 @@ def _engagement_from_row(row: Row) -> StoredEngagement:
 
 
 def _entry_from_row(row: Row) -> EngagementEntry:
+    """Return a row of `engagement_journal` as an entry."""
     return EngagementEntry(
         seq=int(row["seq"]),
         at=row["at"],
