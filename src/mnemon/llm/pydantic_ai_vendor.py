@@ -61,7 +61,7 @@ def make_library_model(
     api_key: str | None,
     http: httpx2.AsyncClient,
 ) -> Model:
-    """Return the library's model of this vendor. Raise Misconfigured when its key is missing."""
+    """Return the library's model of this vendor; raise Misconfigured when its key is missing."""
     try:
         if vendor == "anthropic":
             return _anthropic_model(model, base_url, api_key, http)
@@ -71,6 +71,7 @@ def make_library_model(
 
 
 def _anthropic_model(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    """Return the library's model of Anthropic, which uses our HTTP client."""
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
@@ -78,6 +79,7 @@ def _anthropic_model(model: str, base_url: str | None, api_key: str | None, http
 
 
 def _google_model(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    """Return the library's model of Google, which uses our HTTP client."""
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
@@ -112,7 +114,7 @@ def _translate_error(error: Exception) -> Exception:
 
 
 def to_library_messages(system: str, messages: tuple[LlmMessage, ...]) -> list[ModelMessage]:
-    """Return the messages as the library's, the system prompt first.
+    """Return the conversation as the library's messages, the system prompt first.
 
     Messages in a row that do not come from the assistant become parts of one request.
     """
@@ -191,16 +193,17 @@ class LibraryVendor:
     """A model that is reached through the library."""
 
     def __init__(self, model: Model, http: httpx2.AsyncClient, *, timeout: float) -> None:
+        """Keep the library's model and the HTTP client that it uses, to close it."""
         self._model = model
         self._http = http
         self._timeout = timeout
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the model's HTTP connections."""
         await self._http.aclose()
 
     async def request_answer(self, question: LlmQuestion) -> RawAnswer:
-        """Send one request for a structured answer."""
+        """Send one request for a structured answer and return it unparsed."""
         with translate_errors():
             response = await model_request(
                 self._model,
@@ -213,7 +216,7 @@ class LibraryVendor:
         )
 
     async def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
-        """Send one request and yield its reply; end without `ReplyFinished` when the stream broke off."""
+        """Send one chat request and yield its reply; end without `ReplyFinished` when the stream broke off."""
         tools = [
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.schema)
             for tool in request.tools
@@ -245,6 +248,7 @@ class LibraryVendor:
         yield ReplyFinished(usage=_response_usage(response), reason=reason)
 
     def _request_settings(self, options: Json) -> ModelSettings:
+        """Return the library's settings for a request: the caller's options, our timeout, and no retries."""
         # The library's own retries are off: `RemoteLlm` retries within one time limit over all tries.
         return cast("ModelSettings", {**to_library_settings(options), "timeout": self._timeout, "max_retries": 0})
 
@@ -272,6 +276,7 @@ def _answer_text(response: ModelResponse) -> str:
 
 
 def _tool_requests(response: ModelResponse) -> list[ToolRequest]:
+    """Return the tool calls of the library's response; raise where their arguments are no JSON object."""
     return [
         ToolRequest(id=call.tool_call_id, name=call.tool_name, arguments=call.args_as_dict(raise_if_invalid=True))
         for call in response.tool_calls
@@ -279,6 +284,7 @@ def _tool_requests(response: ModelResponse) -> list[ToolRequest]:
 
 
 def _response_usage(response: ModelResponse) -> Usage:
+    """Return the tokens that the library's response cost."""
     return Usage(
         input_tokens=response.usage.input_tokens,
         output_tokens=response.usage.output_tokens,

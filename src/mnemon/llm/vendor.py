@@ -28,15 +28,15 @@ class LlmVendor(Protocol):
     """One model, as reached over its vendor's API."""
 
     async def request_answer(self, question: LlmQuestion) -> RawAnswer:
-        """Send one request and return its answer."""
+        """Send one request for a structured answer and return it unparsed."""
         ...
 
     def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
-        """Send one request and yield its reply. `ReplyFinished` comes last, and only if the server ended the reply."""
+        """Send one chat request and yield its reply; `ReplyFinished` comes last, only if the server ended the reply."""
         ...
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the model's HTTP connections."""
         ...
 
 

@@ -46,7 +46,8 @@ class McpCaller:
 async def authenticate_request(request: Request, services: Services, rate_limit: RateLimit) -> McpCaller:
     """Return the caller of an MCP request by its key or run token; raise Unauthenticated without one.
 
-    An authenticated caller counts for the rate limit even if the request is then refused.
+    `userId`, `personaId` and `sessionId` are query parameters of the URL. An authenticated caller counts for the rate
+    limit even if the request is then refused.
     """
     scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not bearer:

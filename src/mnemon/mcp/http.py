@@ -54,7 +54,7 @@ class McpDoor:
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Authenticate and rate-limit an MCP request and let the library answer it, or refuse it with a JSON-RPC error."""
+        """Authenticate and rate-limit an MCP request, then let the library answer it; refuse it as a JSON-RPC error."""
         check_request(
             Request(scope), loopback=self._services.settings.is_loopback
         )  # answered as a problem, like the API's errors

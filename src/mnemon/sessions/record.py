@@ -41,7 +41,7 @@ class NewTurn:
 
 
 async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionBoundary) -> Turn:
-    """Store the turn after every earlier one of its person; return it with its ids.
+    """Store the turn in the session its time determines, after the person's earlier ones; return it with its ids.
 
     The person's row is locked first, so that two simultaneous messages find the same session and are stored one after
     the other.

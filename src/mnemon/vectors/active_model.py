@@ -78,12 +78,12 @@ async def assert_dimension(tx: Tx, model: str, dimension: int) -> None:
 
 
 async def activate_first_model(tx: Tx, scope: Scope, model: str) -> None:
-    """Make this model the active one if the organization has none."""
+    """Make this embedding model the organization's active one if it has none."""
     await tx.execute(SQL["begin_active"], org_id=scope.org_id, model=model, now=tx.now)
 
 
 async def switch_active_model(tx: Tx, scope: Scope, model: str) -> None:
-    """Make this model, which has embedded every text, the organization's active one from a server's next start on.
+    """Make this model, which has embedded every text, the organization's active one from the next start on.
 
     Texts that a server with the old model stores until then are embedded by `enqueue_unsettled`.
     """
@@ -99,6 +99,7 @@ async def enqueue_unsettled(services: Services, unsettled: list[str]) -> None:
                 for user_id in people:
                     await jobs.enqueue_work(tx, scope, EMBED_KIND, user_id)
         async with services.db.tx(org_id) as tx:
+            # Last: a process that dies before leaves the organization unsettled, and enqueueing again is harmless.
             await tx.execute(SQL["settle"], org_id=org_id, model=services.embedder.model)
 
 

@@ -14,7 +14,7 @@ EMBEDDING_DIMENSION = 64
 
 
 def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedRequest:
-    """Parse the request into the form that the script sees."""
+    """Return a request to OpenAI's API in the form that the script sees."""
     if path.endswith("/embeddings"):
         return ScriptedRequest(on=EMBEDDINGS_TITLE, model=str(body.get("model", "")), body=body, headers=headers)
     messages = body.get("messages", [])
@@ -35,7 +35,7 @@ def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedReq
 
 
 def completion_body(request: ScriptedRequest, reply: ScriptedReply) -> Json:
-    """Return the whole reply as one body."""
+    """Return the scripted reply as the JSON of one chat completion."""
     message: Json = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
         message["tool_calls"] = [_tool_call_json(call) for call in reply.calls]
@@ -65,7 +65,7 @@ def completion_chunks(request: ScriptedRequest, reply: ScriptedReply) -> Iterato
 
 
 def embeddings_body(body: Json) -> Json:
-    """Return a vector per input: the same for the same text, similar for texts that share words."""
+    """Return a vector per input text: the same for the same text, similar for texts that share words."""
     given = body.get("input", [])
     texts = [given] if isinstance(given, str) else list(given)
     size = int(body.get("dimensions") or EMBEDDING_DIMENSION)
@@ -79,17 +79,18 @@ def embeddings_body(body: Json) -> Json:
 
 
 def models_body(names: tuple[str, ...]) -> Json:
-    """Return the list of models."""
+    """Return the JSON with which OpenAI's API lists these models."""
     listed = [{"id": name, "object": "model", "created": CREATED_AT, "owned_by": "script"} for name in names]
     return {"object": "list", "data": listed}
 
 
 def error_body(message: str, kind: str) -> Json:
-    """Return an error body."""
+    """Return the JSON of an error as OpenAI's API sends it."""
     return {"error": {"message": message, "type": kind, "code": kind, "param": None}}
 
 
 def _parse_message(raw: Json) -> LlmMessage:
+    """Return one message of OpenAI's API as Mnemon's."""
     calls = tuple(
         ToolRequest(
             id=call["id"],
@@ -108,6 +109,7 @@ def _parse_message(raw: Json) -> LlmMessage:
 
 
 def _content_text(raw: Json) -> str:
+    """Return the text of a message, whose content is text itself or a list of parts."""
     content = raw.get("content")
     if isinstance(content, list):
         return "".join(part.get("text", "") for part in content)
@@ -115,28 +117,34 @@ def _content_text(raw: Json) -> str:
 
 
 def _tool_call_json(call: ToolRequest) -> Json:
+    """Return a tool call as OpenAI's API sends it."""
     arguments = json.dumps(call.arguments, ensure_ascii=False)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _finish_reason(reply: ScriptedReply) -> str:
+    """Return OpenAI's name for why the reply ended: as scripted, else `tool_calls` or `stop`."""
     return reply.reason or ("tool_calls" if reply.calls else "stop")
 
 
 def _completion_envelope(request: ScriptedRequest, kind: str) -> Json:
+    """Return the fields that every completion and every chunk has."""
     return {"id": "chatcmpl-scripted", "object": kind, "created": CREATED_AT, "model": request.model}
 
 
 def _format_chunk(request: ScriptedRequest, delta: Json, reason: str | None = None) -> str:
+    """Return one chunk of a streamed completion as a server-sent event."""
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
     return _format_event({**_completion_envelope(request, "chat.completion.chunk"), "choices": [choice]})
 
 
 def _format_event(body: Json) -> str:
+    """Return the JSON value as one server-sent event."""
     return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
 
 def _usage_json(request: ScriptedRequest, reply: ScriptedReply) -> Json:
+    """Return the reply's tokens as OpenAI's API reports them, estimated unless the script gives them."""
     text = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
     usage: Usage = reply.usage or estimate_usage(request, text, request.model)
     return {
@@ -148,7 +156,7 @@ def _usage_json(request: ScriptedRequest, reply: ScriptedReply) -> Json:
 
 
 def _hash_vector(text: str, size: int) -> list[float]:
-    """Return a unit vector of the text's words, hashed into positions."""
+    """Return a unit vector of the text's words, each hashed into four of `size` positions."""
     sums = [0.0] * size
     for word in text.lower().split():
         digest = hashlib.sha256(word.encode()).digest()
