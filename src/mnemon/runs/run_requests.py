@@ -19,7 +19,7 @@ AGENT_CHAT_KIND = "agent-chat"
 
 
 async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Run:
-    """Create and enqueue a run with this prompt or the agent's default one. Raise Invalid when there is neither."""
+    """Create and enqueue a run with this prompt or the agent's default one; raise Invalid without either."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
     text = prompt or agent.default_prompt
     if not text.strip():
@@ -54,7 +54,7 @@ async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Ca
 
 
 async def request_chat_reply(tx: Tx, scope: Scope, agent_id: str, message: str) -> str:
-    """Store the message, enqueue the work of replying to it, and return the turn's id."""
+    """Store a message to an agent, enqueue the work of replying to it, and return the turn's id."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
     turn_id = tx.new_id("trn")
     await agent_store.insert_exchange(tx, scope, agent.id, turn_id)
@@ -78,7 +78,7 @@ async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
 
 
 async def get_run(tx: Tx, scope: Scope, run_id: str) -> Run:
-    """Return the run. Raise NotFound."""
+    """Return the run of this id; raise NotFound without one."""
     found = await store.find_run(tx, scope, run_id)
     if found is None:
         raise NotFound("run")
@@ -102,7 +102,7 @@ async def record_status(tx: Tx, scope: Scope, run: Run) -> None:
 
 
 async def _enqueue_in_lane(tx: Tx, scope: Scope, agent_id: str, kind: str, key: str) -> None:
-    """Enqueue work in the agent's lane."""
+    """Enqueue work in the agent's lane, behind all that was requested of it before."""
     # Chat and runs share one lane: two that resume one session at the same time would lose an answer (decision 17).
     seq = await agent_store.next_lane_seq(tx, scope, agent_id)
     await work.enqueue_work(tx, scope, kind, key, lane=f"agent:{agent_id}", seq=seq)
