@@ -25,7 +25,7 @@ RULE_TABLES: tuple[tuple[ExtractionRule, ...], ...] = (PROFILE, PEOPLE, PROJECTS
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def extract_memories(text: str) -> list[MemoryAnswer]:
-    """Return what to remember from the person's message, each item with its quote; at most 20."""
+    """Return what to remember from the person's message by rules, each with its quote; at most 20."""
     private = True if is_confidential_text(text) else None
     found: dict[tuple[object, ...], MemoryAnswer] = {}
     for clause in split_clauses(text):
@@ -53,6 +53,7 @@ def _apply_rules(
 
 
 def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -> bool:
+    """Say whether every group that the rule's pattern caught passes its check."""
     caught = match.groupdict()
     return all(check(caught[group], clause) for group, check in rule.checks.items() if caught.get(group))
 
@@ -60,7 +61,7 @@ def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -
 def _build_memory(
     rule: ExtractionRule, match: re.Match[str], clause: Clause, message: str, private: bool | None
 ) -> MemoryAnswer | None:
-    """Build the memory; None if its attribute or entity cannot be filled."""
+    """Return the memory that a rule found in a clause; None if its attribute or entity cannot be filled."""
     attribute = fill_attribute(rule.attribute, match) if rule.attribute else None
     if rule.attribute and attribute is None:
         return None
@@ -82,7 +83,7 @@ def _build_memory(
 
 
 def _build_entity(template: str, match: re.Match[str]) -> EntityAnswer | None:
-    """Return the entity that the template names, with its label from the match; None without a label."""
+    """Return the entity that the rule's template names, with its label from the match; None without a label."""
     kind, _, group = template.partition(":")
     caught = match.groupdict()
     if group == "{person}":
@@ -96,6 +97,7 @@ def _build_entity(template: str, match: re.Match[str]) -> EntityAnswer | None:
 
 
 def _entity_label(memory: MemoryAnswer) -> str | None:
+    """Return the label of the memory's entity; None for the person themselves."""
     return memory.entity.label if memory.entity else None
 
 
