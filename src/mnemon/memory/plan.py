@@ -119,7 +119,7 @@ def create_memory(
 
 
 def skip_if_known(fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime) -> MemoryChange | None:
-    """Return the skipped change for a fact that repeats a more trusted memory.
+    """Return the skipped change for a fact that only repeats a more trusted memory, else None.
 
     None if it says something else, or makes an archived memory active again.
 
@@ -195,7 +195,7 @@ def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> Memo
 
 
 def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime) -> bool:
-    """Say whether a version of at least this trust was valid after that time, in which case times decide the order."""
+    """Say whether a version of at least this trust was valid after that time: then times decide the order."""
     return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
 
 
@@ -257,7 +257,7 @@ def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: 
 def _apply_placement(
     stated: StoredMemory, held: StoredMemory, fact: Fact, placement: Placement, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Return the change for each kind of placement in the memory's history."""
+    """Return the change that a fact at this place of the memory's history makes."""
     match placement:
         case Repeat():
             latest = at >= held.stated_at
@@ -312,7 +312,7 @@ def _supersede_memory(
 def rewrite_content(
     held: StoredMemory, content: str, *, at: datetime, reason: str | None, revision: int
 ) -> MemoryChange:
-    """Return the change of a text made by hand; the earlier text becomes a version that was valid until now."""
+    """Return the change of a memory's text by hand; the earlier text becomes a version valid until now."""
     since = max(at, held.valid_from)
     memory = replace(
         held,

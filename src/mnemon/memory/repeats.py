@@ -48,21 +48,21 @@ def record_replaced_version(past: Sequence[MemoryVersion], held: MemoryVersion) 
 
 
 def has_time_of_other(past: Sequence[MemoryVersion], statement: StoredMemory | MemoryVersion) -> bool:
-    """Say whether it took over the same words, so that its start is when another source said them."""
+    """Say whether a statement took over the same words, so that its start is another source's."""
     same = [one for one in past if one.is_repeat and has_same_words(one.content, statement.content)]
     others = any(one.origin != statement.origin and one.valid_from == statement.valid_from for one in same)
     return others and any(one.origin == statement.origin for one in same)
 
 
 def next_repeat_number(past: Sequence[MemoryVersion]) -> int:
-    """Return the next free negative number."""
+    """Return the next free negative version number, as repeats have."""
     return min((one.number for one in past if one.is_repeat), default=0) - 1
 
 
 def version_from_fact(
     fact: Fact, number: int, *, since: datetime, until: datetime, recorded_at: datetime
 ) -> MemoryVersion:
-    """Return a version of this number with the fact's text, source and trust."""
+    """Return a memory's version of this number with the fact's text, source and trust."""
     return MemoryVersion(
         number=number,
         content=fact.content,

@@ -32,6 +32,7 @@ class WithdrawalSurvivor:
     """Carries withdrawals over a restore, so that a backup does not bring a withdrawn source back."""
 
     def __init__(self) -> None:
+        """Begin without knowing any withdrawal."""
         self._known: list[PastWithdrawal] = []
         self._found = False
         self._gap: datetime | None = None
@@ -90,6 +91,7 @@ async def _withdraw_again(services: Services, one: PastWithdrawal) -> bool:
 
 
 def _format_withdrawn(repeated: list[PastWithdrawal]) -> str:
+    """Return a sentence on which sources were withdrawn again; empty for none."""
     names = sorted({printable_name(one.origin) for one in repeated})
     if not names:
         return ""

@@ -31,9 +31,10 @@ _MOST_MEMORIES = 500
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return the job that runs the curator."""
+    """Return the job that runs the curator over a person's memories."""
 
     async def run(attempt: Attempt) -> None:
+        """Run the curator for the person whose id is the work's key, if enough memories are new."""
         # Global memories only: what is private to a persona must not be combined with anything else.
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
         async with services.db.tx(scope.org_id) as tx:
@@ -68,7 +69,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
 async def apply_plan(
     tx: Tx, scope: Scope, plan: CuratorPlan, *, made_by: str, vectors: TextVectors | None = None
 ) -> CuratorRun:
-    """Apply and record the parts of the plan that pass the gates, checked against the current memories."""
+    """Apply and record the parts of the curator's plan that pass the gates, checked against the current memories."""
     aliases = await load_aliases(tx, scope)
     # Read again under the lock: memories may have changed while the model worked.
     gated = rules.gate_plan(plan, await store.global_memories(tx, scope, most=_MOST_MEMORIES), tx.now, aliases.resolve)
@@ -88,6 +89,7 @@ async def apply_plan(
 
 
 async def _archive_outdated(tx: Tx, scope: Scope, gated: GatedPlan) -> tuple[str, ...]:
+    """Archive what the curator's plan calls outdated; return the ids of the archived memories."""
     archived: list[StoredMemory] = []
     for one in gated.outdated:
         archived += await archive_memories(tx, scope, [one.memory.id], ArchiveReason.OUTDATED, note=one.reason)
@@ -103,6 +105,7 @@ async def _fold_fragments(tx: Tx, scope: Scope, fold: Fold, vectors: TextVectors
 
 
 def _fact_of_fold(fold: Fold) -> Fact:
+    """Return the fact to be remembered in place of the fold's fragments."""
     first = fold.memories[0]
     origin = None if speaks_for_person(first.trust) else first.origin
     entity = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
