@@ -110,7 +110,7 @@ async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
 
 
 async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement) -> None:
-    """Fold the journal, reopen findings without support, and store the document under a new version."""
+    """Fold the engagement's journal, reopen findings without support, and store the document as a new version."""
     document: Engagement | None = None
     async for entry in store.iterate_journal(tx, scope):
         document = apply_entry(document, entry)

@@ -186,7 +186,7 @@ def _change_hypothesis(
     entry: EngagementEntry,
     delta: EvidenceCollected | ResolutionNamed | HypothesisPromoted | HypothesisReopened | HypothesisArchived,
 ) -> Hypothesis:
-    """Return the hypothesis after the change; unchanged when its stage does not allow it."""
+    """Return the hypothesis after a journal entry's change; unchanged when its stage does not allow it."""
     if isinstance(delta, EvidenceCollected):
         return _add_evidence_line(hypothesis, delta)
     if isinstance(delta, ResolutionNamed):

@@ -63,7 +63,7 @@ def outstanding_contradictions(evidence: tuple[EvidenceLine, ...]) -> tuple[Evid
 
 
 def is_mixed(evidence: tuple[EvidenceLine, ...]) -> bool:
-    """Say whether some evidence supports the claim while a contradiction is outstanding."""
+    """Say whether some evidence of a hypothesis supports it while a contradiction is outstanding."""
     return bool(outstanding_contradictions(evidence)) and any(line.stance is Stance.SUPPORTS for line in evidence)
 
 
@@ -88,14 +88,14 @@ def is_still_supported(finding: Hypothesis) -> bool:
 
 
 def resolution_text(hypothesis: Hypothesis) -> str | None:
-    """Return what would settle mixed evidence: as named, or else what would falsify the claim; None when not mixed."""
+    """Return what would settle a hypothesis' mixed evidence, else what would falsify it; None when not mixed."""
     if not is_mixed(hypothesis.evidence):
         return None
     return hypothesis.would_resolve or hypothesis.falsified_by
 
 
 def format_source(finding: Hypothesis) -> str:
-    """Return the name and date of the strongest supporting line, the latest of equals; empty without support."""
+    """Return the name and date of a finding's strongest supporting line, the latest of equals; empty without."""
     support = [line for line in finding.evidence if line.stance is Stance.SUPPORTS]
     if not support:
         return ""

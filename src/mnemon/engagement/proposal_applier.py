@@ -38,7 +38,7 @@ class ProposalApplier:
     skipped: int = 0
 
     def __post_init__(self) -> None:
-        """Derive the passages that may be quoted, and their texts, from the turn."""
+        """Derive the turn's passages that a proposal may quote, and their texts."""
         self.passages = quotable_passages(self.turn)
         self.spoken = tuple(passage.text for passage in self.passages)
 
@@ -80,7 +80,7 @@ class ProposalApplier:
         )
 
     def known_texts(self) -> tuple[str, ...]:
-        """Return the texts a sentence without a quote may take a figure from: this turn, and evidence on record."""
+        """Return texts that a proposed sentence without a quote may take figures from: this turn, evidence on record."""
         return (
             *self.spoken,
             *(line.quote for each in self.document.hypotheses for line in each.evidence),

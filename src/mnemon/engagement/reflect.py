@@ -88,7 +88,7 @@ class EngagementSection:
     answer: type[BaseModel] = EngagementReflection
 
     def __init__(self, rules: EngagementRules | None = None) -> None:
-        """Take the thresholds of the gates; without any, the default ones."""
+        """Make the reflection's engagement section with the thresholds of its gates; without any, the default ones."""
         self._rules = rules or EngagementRules()
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:

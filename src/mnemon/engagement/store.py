@@ -36,7 +36,7 @@ async def load_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
 
 
 async def lock_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
-    """Create the organization's row unless it exists, lock it until the transaction ends, and return the engagement."""
+    """Create the organization's row in `engagements` unless it exists, lock it, and return the engagement."""
     # A row that does not exist cannot be locked.
     await tx.execute(SQL["begin"], org_id=scope.org_id, now=tx.now)
     return _engagement_from_row(await tx.fetch_one(SQL["locked"], org_id=scope.org_id))
@@ -82,13 +82,13 @@ async def store_engagement(tx: Tx, scope: Scope, engagement: StoredEngagement) -
 async def list_entries(
     tx: Tx, scope: Scope, *, after: int = 0, until: datetime | None = None, most: int = _PAGE_SIZE
 ) -> list[EngagementEntry]:
-    """Return up to `most` journal entries after a position and up to a time, oldest first."""
+    """Return up to `most` entries of the engagement's journal after a position and up to a time, oldest first."""
     rows = await tx.fetch_all(SQL["entries"], org_id=scope.org_id, after=after, until=until, most=most)
     return [_entry_from_row(row) for row in rows]
 
 
 async def iterate_journal(tx: Tx, scope: Scope, *, until: datetime | None = None) -> AsyncIterator[EngagementEntry]:
-    """Yield the whole journal up to a time, oldest first, reading it page by page."""
+    """Yield the engagement's whole journal up to a time, oldest first, reading it page by page."""
     after = 0
     while page := await list_entries(tx, scope, after=after, until=until):
         for entry in page:

@@ -191,7 +191,7 @@ def _share_value(match: re.Match[str], text: str) -> Fraction | None:
 
 
 def _parse_quantity(match: re.Match[str]) -> Figure | None:
-    """Return the figure of a number with its scale and unit; None when its words name no number."""
+    """Return the figure of a matched number with its scale and unit; None when its words name no number."""
     value = _number_value(match)
     if value is None:
         return None
@@ -280,7 +280,7 @@ def _join_pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
 
 
 def _is_scale_shared(first: Figure, second: Figure) -> bool:
-    """Say whether the first takes the second's scale: in "4 to 5 million", not in "two hundred to three thousand"."""
+    """Say whether a range's first end takes the second's scale: in "4 to 5 million", not "200 to 3 thousand"."""
     unscaled = second.low / second.scale
     if first.scale >= second.scale or first.low >= 1000:
         return False

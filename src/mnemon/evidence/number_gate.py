@@ -92,7 +92,7 @@ def number_fault(text: str, sources: Iterable[str]) -> str | None:
 
 
 def is_same_figure(one: Figure, other: Figure) -> bool:
-    """Say whether two spellings name the same figure."""
+    """Say whether two figures have the same value or range and unit, however they are spelled."""
     return (one.low, one.high, one.unit) == (other.low, other.high, other.unit)
 
 
@@ -142,7 +142,7 @@ def _tier_of(text: str, figure: Figure, sentence: _SentenceHedge, shared: _Share
 
 
 def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
-    """Say whether a source gives the figure.
+    """Say whether a source that the text cites gives the figure.
 
     It gives it exactly, or as one of the ends of a range: both ends of a claimed range as single figures, or a claimed
     "at least" or "up to" as the end of a range of its own.

@@ -128,7 +128,7 @@ _THOUSANDS = re.compile(rf"{_GROUP}(?=\d{{3}}(?!\d))")
 
 
 def parse_digits(text: str) -> Fraction:
-    """Return the value of a number in digits, in English or continental notation; an overlong one is read in part."""
+    """Return the value of a number in digits, in English or continental notation; an overlong one is cut."""
     if len(text) > _LONGEST:
         text = _SEPARATOR.sub("", text[:_LONGEST]).rstrip("eE+-")
         text = text.replace(".", "") if text.count(".") > 1 else text
@@ -142,7 +142,7 @@ def parse_digits(text: str) -> Fraction:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of plain digits; an overlong number is parsed in part."""
+    """Return the value of plain digits; an overlong number is cut to 60 of them."""
     return int(text[:_LONGEST])
 
 

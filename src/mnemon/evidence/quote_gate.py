@@ -147,7 +147,7 @@ def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
 
 @reads_outside_text
 def normalize_quote(text: str) -> str:
-    """Return the text as quotes are compared: white space collapsed, quotation marks straight."""
+    """Return a quote as quotes are compared: white space collapsed, quotation marks straight."""
     return _normalize_text(text.strip())
 
 
@@ -191,7 +191,7 @@ def _normalize_text(text: str) -> str:
 
 
 def _source_offsets(text: str) -> list[int]:
-    """Return, for each character of the normalized text, its position in the original."""
+    """Return, for each character of the text as `_normalize_text` gives it, its position in the text."""
     places: list[int] = []
     at = 0
     for space in _SPACES.finditer(text):

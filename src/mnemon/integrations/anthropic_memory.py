@@ -29,7 +29,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
     """Claude's memory directory, in the notes of the client's person."""
 
     def __init__(self, client: Mnemon, **options: Any) -> None:
-        """Keep the client whose person's notes hold the files; the options are those of Anthropic's base class."""
+        """Make the memory tool over a client, whose person's notes hold the files."""
         super().__init__(**options)
         self.client = client
 

@@ -30,7 +30,7 @@ class MnemonSessionStore(SessionStore):
     """Transcripts of sessions and of their subagents, and the sessions' summaries."""
 
     def __init__(self, client: Mnemon) -> None:
-        """Keep the client whose person's notes hold the transcripts."""
+        """Make a session store over a client, whose person's notes hold the transcripts."""
         self.client = client
         self._append_locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -71,7 +71,7 @@ class MnemonSessionStore(SessionStore):
         return [_summary_entry(note) for note in await self._list_summaries(project_key)]
 
     async def delete(self, key: SessionKey) -> None:
-        """Delete a transcript; a session's own with those of its subagents and its summary."""
+        """Delete a session's transcript with those of its subagents and its summary; or one subagent's alone."""
         if key.get("subpath"):
             await self.client.write_notes([{"op": "clear", "namespace": _session_namespace(key)}])
             return

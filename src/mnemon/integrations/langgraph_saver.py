@@ -42,7 +42,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
     """
 
     def __init__(self, client: Mnemon, *, serde: SerializerProtocol | None = None) -> None:
-        """Keep the client whose person's notes hold the checkpoints, and the event loop that is running."""
+        """Make a checkpoint saver over a client, whose person's notes hold the checkpoints; needs a running loop."""
         super().__init__(serde=serde)
         self.client = client
         self._loop = asyncio.get_running_loop()
@@ -204,7 +204,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         return self.serde.loads_typed((packed["type"], base64.b64decode(packed["data"])))
 
     def _run_blocking(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run the coroutine in the saver's loop and wait for it; raise InvalidStateError when called from that loop."""
+        """Run a coroutine in the saver's loop and wait for it; raise InvalidStateError when called from that loop."""
         try:
             if asyncio.get_running_loop() is self._loop:
                 # An unawaited coroutine would warn; waiting here would block the loop that has to run it.

@@ -52,7 +52,7 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
     """Items in the notes of the client's person."""
 
     def __init__(self, client: Mnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
-        """Keep the client whose person's notes hold the items, and how they are embedded and expire."""
+        """Make a LangGraph store over a client, whose person's notes hold the items."""
         super().__init__()
         self.client = client
         self._configure_index(index, ttl)
@@ -78,7 +78,7 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
         return results
 
     async def sweep_ttl(self) -> int:
-        """Delete expired items, which no read returns anyway; return their number."""
+        """Delete the store's expired items, which no read returns anyway; return their number."""
         [swept] = await self.client.write_notes([{"op": "sweep"}])
         return int(swept["count"])
 
@@ -118,7 +118,7 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
     """The same store for a graph that is not async."""
 
     def __init__(self, client: SyncMnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
-        """Keep the client whose person's notes hold the items, and how they are embedded and expire."""
+        """Make a LangGraph store over a blocking client, whose person's notes hold the items."""
         super().__init__()
         self.client = client
         self._configure_index(index, ttl)
@@ -149,7 +149,7 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
         return results
 
     def sweep_ttl(self) -> int:
-        """Delete expired items, which no read returns anyway; return their number."""
+        """Delete the store's expired items, which no read returns anyway; return their number."""
         [swept] = self.client.write_notes([{"op": "sweep"}])
         return int(swept["count"])
 

@@ -16,7 +16,7 @@ class MnemonSession(SessionABC):
     def __init__(
         self, session_id: str, client: Mnemon, *, session_settings: SessionSettings | dict[str, Any] | None = None
     ) -> None:
-        """Keep the session's id and settings, and open the list of notes that holds its items."""
+        """Make a session of the OpenAI Agents SDK over a client, whose person's notes hold the items."""
         self.session_id = session_id
         self.session_settings = coerce_session_settings(session_settings or SessionSettings())
         self._roll = Roll(client, ["openai-agents", session_id])

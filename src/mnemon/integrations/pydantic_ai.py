@@ -15,7 +15,7 @@ class MnemonHistory:
     """A conversation's messages, in the notes of the client's person."""
 
     def __init__(self, conversation_id: str, client: Mnemon) -> None:
-        """Keep the conversation's id, and open the list of notes that holds its messages."""
+        """Make the history of a Pydantic AI conversation over a client, whose person's notes hold the messages."""
         self.conversation_id = conversation_id
         self._roll = Roll(client, ["pydantic-ai", conversation_id])
 

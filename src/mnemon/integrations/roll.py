@@ -14,7 +14,7 @@ class Roll:
     """One list, in one namespace of the client's person."""
 
     def __init__(self, client: Mnemon, namespace: Sequence[str]) -> None:
-        """Keep the client and the namespace of notes that holds the list."""
+        """Make a list of JSON values over a client, whose notes in this namespace hold the values."""
         self.client = client
         self.namespace = list(namespace)
 
@@ -51,7 +51,7 @@ class Roll:
 
 
 def wrapped(value: Any) -> Any:
-    """Return the value, or its JSON as text where the database would refuse it: NUL characters, lone surrogates."""
+    """Return a value for a note, as JSON text where the database would refuse it: NUL characters, lone surrogates."""
     # `json.dumps` escapes to ASCII by default, so the wrapped text has neither NUL nor surrogates in it.
     text = json.dumps(value, ensure_ascii=False)
     try:

@@ -58,7 +58,7 @@ class ParentWorker:
         return order
 
     def _exit_with_parent(self) -> None:
-        """Wait until the worker closes the pipe, then exit at once."""
+        """Wait until the worker closes the pipe to this child process, then exit at once."""
         with suppress(OSError):
             while os.read(self._orders, 4096):
                 pass

@@ -106,7 +106,7 @@ class ItemProcess:
         self._deadline = asyncio.get_running_loop().time() + isolation.start_s
 
     def deadline(self) -> float:
-        """Return the loop's time at which the child is given up unless it reports before."""
+        """Return the loop's time at which the item's child process is given up unless it reports before."""
         return self._deadline
 
     async def run(self) -> None:
@@ -223,7 +223,7 @@ async def _reap_child(process: asyncio.subprocess.Process, *, wait_s: float) -> 
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, R]) -> R:
-    """Return the result of work that has a time limit of its own, however often this task is cancelled meanwhile."""
+    """Return the result of work with its own time limit, however often this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     while not task.done():
         with suppress(asyncio.CancelledError):

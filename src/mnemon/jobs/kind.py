@@ -25,7 +25,7 @@ class Attempt:
         limit: timedelta = DEFAULT_TIME_LIMIT,
         on_progress: Callable[[], None] | None = None,
     ) -> None:
-        """Take the claimed item, and the timeout that the handler may extend."""
+        """Make an attempt at a claimed work item, with the timeout that its handler may extend."""
         self.item = item
         self.settled = False
         """Whether the handler settled or repeated the work itself, in its own transaction."""

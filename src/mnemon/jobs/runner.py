@@ -142,7 +142,7 @@ class Runner:
         return len(started) + (await self._claim_kinds(kinds, most - len(started), long=long) if too_many else 0)
 
     def _runs_alone(self, item: WorkItem) -> bool:
-        """Say whether the item was lost with its worker and therefore is to be run in a process of its own."""
+        """Say whether the work item was lost with its worker and is therefore to run in a process of its own."""
         return self._isolation is not None and item.deaths > 0 and item.kind != store.RESERVATION
 
     def start_attempt(self, item: WorkItem) -> asyncio.Task[None]:
@@ -169,7 +169,7 @@ class Runner:
         return self._concurrency - len(self._running)
 
     async def drain(self) -> int:
-        """Run everything due now, and what becomes due by that, until nothing is; return how many items were run."""
+        """Run all work due now, and what becomes due by that, until nothing is; return how many items were run."""
         total = 0
         while True:
             before = self._ended
@@ -183,7 +183,7 @@ class Runner:
                 return total
 
     async def stop(self, grace_s: float = 10.0) -> None:
-        """Stop claiming; let running items finish within the grace period, and hand the rest back."""
+        """Stop claiming work; let running items finish within the grace period, and hand the rest back."""
         self._stopping = True
         self._wake.set()
         if self._running:
@@ -224,7 +224,7 @@ class Runner:
                 _log_outcome(item_log.bind(ms=ms), outcome, detail)
 
     async def _run_item(self, item: WorkItem, kind: JobKind) -> str | None:
-        """Run the item here or in a child process; return its outcome, or None where the child recorded it."""
+        """Run the work item here or in a child process; return its outcome, or None where the child recorded it."""
         if item.deaths >= MAX_DEATHS:
             raise WorkerDied(
                 f"Its worker died or froze {item.deaths} times in a row while it had this item; it is not tried again."
@@ -268,7 +268,7 @@ class Runner:
             await store.settle_work(tx, item)
 
     async def _record_failure(self, item: WorkItem, kind: JobKind, error: Exception) -> str:
-        """Make the failed item due again after its backoff, or park it after its last attempt; return which."""
+        """Make the failed work item due again after its backoff, or park it; return `failed`, `parked` or the like."""
         # The row must hold no content, so only the type of a foreign error is stored: its message may quote some.
         message = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
         deaths = _deaths_after(item, error)
@@ -290,7 +290,7 @@ class Runner:
         return "parked" if delay is None else "failed"
 
     async def _write_with_retry(self, item: WorkItem, write: Callable[[Tx], Awaitable[None]]) -> bool:
-        """Write an outcome, retrying while the database is unavailable; return whether it was written.
+        """Write a work item's outcome, retrying while the database is unavailable; return whether it was written.
 
         If it was not, the item stays leased: when its lease runs out, any runner claims it.
         """
@@ -330,12 +330,12 @@ class Runner:
 
 
 async def _hand_back(tx: Tx, item: WorkItem) -> None:
-    """Queue the item again without counting the attempt: the runner stops, and the item did not fail."""
+    """Queue the work item again without counting the attempt: the runner stops, and the item did not fail."""
     await store.release_work(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None, deaths=item.deaths)
 
 
 def _deaths_after(item: WorkItem, error: Exception) -> int:
-    """Return how often in a row the item has cost a worker, this failure included."""
+    """Return how often in a row the work item has cost a worker, this failure included."""
     if isinstance(error, WorkTimedOut):
         return item.deaths + 1
     return item.deaths if isinstance(error, ChildNotStarted) else 0

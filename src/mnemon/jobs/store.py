@@ -31,7 +31,7 @@ class WorkSchedule(TypedDict, total=False):
 
 
 async def enqueue_work(tx: Tx, scope: Scope, kind: str, key: str, **when: Unpack[WorkSchedule]) -> str:
-    """Queue the work in the caller's transaction; return its job id, that of earlier work if it was queued before."""
+    """Queue work in the caller's transaction; return its job id, that of earlier work if it was queued before."""
     row = await tx.fetch_one(SQL["enqueue"], **_work_params(tx, scope, kind, key, when))
     return str(row["job_id"])
 
@@ -98,7 +98,7 @@ async def reserve_organization(tx: Tx, scope: Scope, *, lease_until: datetime) -
 async def claim_work(
     tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime, only: str | None = None, lost_too: bool = True
 ) -> list[WorkItem]:
-    """Claim due items until `lease_until`: those of one organization, or of all that are not reserved.
+    """Claim due work items until `lease_until`: of one organization, or of all that are not reserved; return them.
 
     Items that were lost with their worker are included only with `lost_too`.
     """
@@ -176,14 +176,14 @@ async def list_jobs(
 
 
 async def status_counts(tx: Tx, scope: Scope) -> dict[WorkStatus, tuple[int, datetime | None]]:
-    """Return how many of the organization's items have each status, and when the first of them was due."""
+    """Return how many of the organization's work items have each status, and when the first of them was due."""
     rows = await tx.fetch_all(SQL["standing"], org_id=scope.org_id)
     found = {WorkStatus(row["status"]): (int(row["number"]), row["oldest"]) for row in rows}
     return {status: found.get(status, (0, None)) for status in WorkStatus}
 
 
 async def kind_counts(tx: Tx, scope: Scope) -> dict[str, dict[WorkStatus, int]]:
-    """Return how many of the organization's items of each kind have each status, with zeros where there is none."""
+    """Return how many of the organization's work items of each kind have each status, zeros included."""
     found: dict[str, dict[WorkStatus, int]] = {}
     for row in await tx.fetch_all(SQL["kinds"], org_id=scope.org_id):
         found.setdefault(row["kind"], dict.fromkeys(WorkStatus, 0))[WorkStatus(row["status"])] = int(row["number"])
@@ -205,22 +205,22 @@ async def retry_job(tx: Tx, scope: Scope, job_id: str) -> bool:
 
 
 async def installation_counts(tx: Tx) -> list[Row]:
-    """Return counts by kind and status over all organizations, and when the oldest claimable item became due."""
+    """Return work counts by kind and status over all organizations, and when the oldest claimable was due."""
     return await tx.fetch_all(SQL["counts"], now=tx.now)
 
 
 async def parked_by_organization(tx: Tx) -> dict[str, int]:
-    """Return how many items each organization has parked, the most first; those without are left out."""
+    """Return how many work items each organization has parked, the most first; those without left out."""
     return {row["org_id"]: int(row["number"]) for row in await tx.fetch_all(SQL["parked"])}
 
 
 async def commonest_failure(tx: Tx) -> Row | None:
-    """Return kind, error and number of the items that are retried for the most frequent reason; None without any."""
+    """Return kind, error and number of the work items retried for the most frequent reason; None without any."""
     return await tx.fetch_one_or_none(SQL["failing"])
 
 
 async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
-    """Return when the longest waiting claimable item became due, and whether the database is read-only.
+    """Return when the longest waiting claimable work became due, and whether the database is read-only.
 
     The time is over all organizations, and None when nothing is due.
     """
@@ -245,7 +245,7 @@ async def list_workers(tx: Tx, *, since: datetime) -> list[Worker]:
 
 
 def _fence_params(item: WorkItem) -> dict[str, object]:
-    """Return the parameters that identify the item by its key and by this claim's token."""
+    """Return the parameters that identify a work item by its key and by this claim's token."""
     return {"org_id": item.org_id, "kind": item.kind, "key": item.key, "token": item.token}
 
 

@@ -22,7 +22,7 @@ class ModelCall:
     """One call to a model, with all its tries."""
 
     def __init__(self, model: str, purpose: Purpose, title: str | None = None) -> None:
-        """Begin the call: the clock of its duration starts here."""
+        """Begin a call to a model; the clock of its duration starts here."""
         self.began = time.perf_counter()
         self.tries = 0
         self.status: int | None = None

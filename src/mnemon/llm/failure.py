@@ -18,7 +18,7 @@ class VendorRejected(Exception):
     """The server responded with an error, by status or inside a stream that had begun well."""
 
     def __init__(self, status: int, cause: str, *, after: float | None = None, spent: bool = False) -> None:
-        """Keep the status, the server's reason, its Retry-After and whether the quota is used up."""
+        """Keep a rejected model request's status, reason, Retry-After and whether the quota is used up."""
         super().__init__(cause)
         self.status = status
         self.after = after
@@ -151,13 +151,13 @@ def cut_off_failure(model: str, why: str) -> ModelFailure:
 
 
 def short_cause(error: Exception) -> str:
-    """Return at most 200 characters of the error's first line; they may quote what the server sent."""
+    """Return at most 200 characters of an error's first line; they may quote what the server sent."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:200]
 
 
 def _unreachable_failure(model: str, cause: str) -> ModelFailure:
-    """Return the failure for a server that cannot be reached, which may be retried."""
+    """Return the failure for a model's server that cannot be reached, which may be retried."""
     detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
     step = "check MNEMON_MODEL_BASE_URL and that the model's server runs"
     return ModelFailure(
@@ -166,7 +166,7 @@ def _unreachable_failure(model: str, cause: str) -> ModelFailure:
 
 
 def _refused_failure(detail: str, next_step: str, status: int | None = None) -> ModelFailure:
-    """Return the failure for a request that the vendor refuses, which is not retried."""
+    """Return the failure for a request that the model's vendor refuses, which is not retried."""
     outcome = CallOutcome.REFUSED
     return ModelFailure(
         detail=detail, code=REFUSED_CODE, outcome=outcome, next_step=next_step, status=status, again=False

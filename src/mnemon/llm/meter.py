@@ -29,7 +29,7 @@ class MeteredLlm:
     """Counts the calls, tokens and seconds of another model, by model and purpose."""
 
     def __init__(self, llm: Llm) -> None:
-        """Wrap the model whose calls are counted."""
+        """Wrap the model whose calls are counted in the metrics."""
         self._llm = llm
         self.name = llm.name
         self.offline = llm.offline

@@ -15,7 +15,7 @@ class OfflineLlm:
     offline = True
 
     async def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing: without a model no connection is open."""
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
         """Return the answer that the question's own rule gives; long prompts are read off the event loop."""

@@ -88,7 +88,7 @@ def _google_model(model: str, base_url: str | None, api_key: str | None, http: h
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Turn whatever the library raises inside the block into one of `failure.REQUEST_ERRORS`."""
+    """Turn whatever pydantic-ai raises inside the block into one of `failure.REQUEST_ERRORS`."""
     try:
         yield
     except (library.AgentRunError, library.UserError, AssertionError) as error:
@@ -96,7 +96,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def _translate_error(error: Exception) -> Exception:
-    """Return the error of `failure` that an error of the library means."""
+    """Return the exception of `failure` that an exception of pydantic-ai means."""
     match error:
         case library.ModelRequestTimeout() | library.ModelTimeoutError():
             return TimeoutError(str(error))
@@ -134,7 +134,7 @@ def to_library_messages(system: str, messages: tuple[LlmMessage, ...]) -> list[M
 
 
 def to_library_settings(options: Json) -> ModelSettings:
-    """Return the caller's options that every vendor knows, as the library's settings; others are dropped."""
+    """Return the caller's options that every vendor knows, as pydantic-ai's settings; others are dropped."""
     known: dict[str, Any] = {name: options[name] for name in _PASSED_OPTIONS if options.get(name) is not None}
     limit = options.get("max_completion_tokens") or options.get("max_tokens")
     if limit is not None:
@@ -150,7 +150,7 @@ def to_library_settings(options: Json) -> ModelSettings:
 
 
 def _response_parts(message: LlmMessage) -> list[ModelResponsePart]:
-    """Return an assistant's message as parts of the library's response."""
+    """Return an assistant's message as parts of pydantic-ai's response."""
     parts: list[ModelResponsePart] = [TextPart(content=message.content)] if message.content else []
     parts += [
         ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id) for call in message.tool_requests
@@ -160,7 +160,7 @@ def _response_parts(message: LlmMessage) -> list[ModelResponsePart]:
 
 
 def _request_part(message: LlmMessage) -> ModelRequestPart:
-    """Return a message that is not the assistant's as a part of the library's request."""
+    """Return a message that is not the assistant's as a part of pydantic-ai's request."""
     match message.role:
         case "tool":
             return ToolReturnPart(
@@ -193,7 +193,7 @@ class LibraryVendor:
     """A model that is reached through the library."""
 
     def __init__(self, model: Model, http: httpx2.AsyncClient, *, timeout: float) -> None:
-        """Keep the library's model and the HTTP client that it uses, to close it."""
+        """Keep pydantic-ai's model and the HTTP client that it uses, to close it."""
         self._model = model
         self._http = http
         self._timeout = timeout
@@ -269,7 +269,7 @@ def _answer_parameters(model: Model, question: LlmQuestion) -> ModelRequestParam
 
 
 def _answer_text(response: ModelResponse) -> str:
-    """Return the answer's text, or the arguments of the tool call that carries it."""
+    """Return the text of pydantic-ai's response, or the arguments of the tool call that carries the answer."""
     for call in response.tool_calls:
         return call.args_as_json_str()
     return "".join(part.content for part in response.parts if isinstance(part, TextPart))

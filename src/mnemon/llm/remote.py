@@ -40,7 +40,7 @@ class RemoteLlm:
     offline = False
 
     def __init__(self, name: str, vendor: LlmVendor, policy: RetryPolicy, way: RequestPriority | None = None) -> None:
-        """Take the vendor to send requests to, and the limits of a call."""
+        """Make a model of this vendor, with the limits of a call and the priority of requests over jobs."""
         self.name = name
         self._priority = way or RequestPriority()
         self._vendor = vendor

@@ -56,7 +56,7 @@ class RetryPolicy:
     """Delay before the second try; doubles with each further one."""
 
     def next_delay(self, *, tried: int, remaining: float, asked: float | None, jitter: float) -> float | None:
-        """Return the seconds to wait before the next try, or None when no try is left or it would come too late.
+        """Return the seconds to wait before a model is tried again, or None when no try is left or it would be late.
 
         `asked` is the server's Retry-After, which is followed exactly; `jitter` in [0, 1) spreads the other delays.
         """

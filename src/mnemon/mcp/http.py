@@ -42,7 +42,7 @@ class McpDoor:
     def __init__(
         self, services: Services, rate_limit: RateLimit, *, manager: StreamableHTTPSessionManager | None = None
     ) -> None:
-        """Keep what requests need, and make the MCP library's session manager unless one is given."""
+        """Make the MCP door, with the MCP library's session manager unless one is given."""
         self._services = services
         self._rate_limit = rate_limit
         self._manager = manager or session_manager(
@@ -81,7 +81,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def check_request(request: Request, *, loopback: bool) -> None:
-    """Refuse a request from a web page of another site, and a body that is not JSON.
+    """Raise for an MCP request of another site's web page, for a wrong host, and for a body that is not JSON.
 
     The MCP library checks the same on loopback, but answers in plain text.
     """
@@ -96,7 +96,7 @@ def check_request(request: Request, *, loopback: bool) -> None:
 
 
 def check_origin(headers: Headers, *, loopback: bool) -> None:
-    """Refuse a request that a web page of another site makes. Programs send no Origin and pass.
+    """Raise NotAllowed for a request that another site's web page makes; programs send no Origin and pass.
 
     On loopback any page of this machine may call; on a server that others can reach, only its own pages.
     """
@@ -114,7 +114,7 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
 
 
 def _origin_site(origin: str) -> str:
-    """Return the host and port of an Origin; empty for `null` and for what is no URL."""
+    """Return the host and port of an Origin header; empty for `null` and for what is no URL."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:  # `http://[`

@@ -26,7 +26,7 @@ class LazyMcpDoor:
     """The route's template in metrics and log lines, which read it from the route."""
 
     def __init__(self, services: Services, rate_limit: RateLimit) -> None:
-        """Keep what the MCP door will need; nothing is imported yet."""
+        """Make a door that imports the MCP door later; nothing is imported yet."""
         self._services = services
         self._rate_limit = rate_limit
         self._door: McpDoor | None = None

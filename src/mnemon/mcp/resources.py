@@ -24,7 +24,7 @@ class McpResources:
     """What a client may read without calling a tool."""
 
     def __init__(self, services: Services) -> None:
-        """Keep the services through which resources are read."""
+        """Keep the services through which MCP resources are read."""
         self._services = services
 
     async def list_resources(self, caller: McpCaller) -> list[types.Resource]:

@@ -36,7 +36,7 @@ class McpTools:
     """Every tool of Mnemon, as MCP offers and calls it."""
 
     def __init__(self, services: Services) -> None:
-        """Make the tools of Mnemon and those of the reference `server-memory`, with what they read and forget by."""
+        """Make the MCP tools: Mnemon's own and those of the reference `server-memory`."""
         self._services = services
         self._tools = all_tools(context=self._read_context, forget=_forget_memory, engagement=_read_engagement)
         self._server_memory = server_memory_tools(_forget_memory)

@@ -205,7 +205,7 @@ def _visible_stems(text: str) -> frozenset[str]:
 
 @reads_outside_text
 def _letters(text: str) -> str:
-    """Return the letters and digits of the text as a reader sees it, in lower case, with nothing between them."""
+    """Return a text's letters and digits as a reader sees them, in lower case, with nothing between them."""
     return "".join(filter(str.isalnum, strip_invisible(text).translate(_HOMOGLYPHS).casefold()))
 
 

@@ -42,7 +42,7 @@ def _slug_character(character: str) -> str:
 
 
 def _without_stray_marks(word: str) -> str:
-    """Return the word without marks at its start, which have no letter to belong to."""
+    """Return a word of a slug without accents at its start, which have no letter to belong to."""
     start = 0
     while start < len(word) and unicodedata.category(word[start])[0] == "M":
         start += 1
@@ -95,7 +95,7 @@ def memory_key(
 
 
 def key_of_fact(fact: Fact) -> str:
-    """Return the key under which a fact is stored."""
+    """Return the memory key under which a fact is stored."""
     return memory_key(
         type=fact.type,
         fact_type=fact.fact_type,
@@ -111,7 +111,7 @@ def claim_key(fact: Fact) -> str:
 
 
 def legacy_claim_key(fact: Fact) -> str:
-    """Return the claim key of earlier releases, which sources with similar names shared."""
+    """Return a claim's key as earlier releases made it, which sources with similar names shared."""
     return f"{key_of_fact(fact)}|claim|{fact.effective_trust}|{make_slug(fact.said_by)}"
 
 

@@ -290,7 +290,7 @@ def _apply_placement(
 def _supersede_memory(
     stated: StoredMemory, held: StoredMemory, fact: Fact, since: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Return the change that makes the fact the memory's text, and the earlier text a version valid until then."""
+    """Return the change that makes the fact the memory's text, and the earlier text a past version."""
     memory = replace(
         stated,
         content=fact.content,
@@ -330,7 +330,7 @@ def rewrite_content(
 
 
 def version_of(held: StoredMemory, *, number: int, until: datetime, reason: str | None) -> MemoryVersion:
-    """Return the memory's current state as a version that was valid until then."""
+    """Return the memory's current text and source as a past version that was valid until then."""
     return MemoryVersion(
         number=number,
         content=held.content,

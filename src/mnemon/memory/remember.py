@@ -92,7 +92,7 @@ class FactBatch:
 
     @classmethod
     def empty(cls, stamp: WriteStamp, *, persona_id: str | None = None) -> "FactBatch":
-        """Return a batch for a person without memories."""
+        """Return a batch of facts for a person without memories."""
         return cls(
             persona_id=persona_id, stamp=stamp, extracted=False, held={}, past={}, told=set(), buried=frozenset()
         )
@@ -247,7 +247,7 @@ async def store_vectors(
 
 
 async def _load_results(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> list[RememberedFact]:
-    """Return the outcome of each statement, with its memory as it is after all of them."""
+    """Return the outcome of each remembered fact, with its memory as it is after all of them."""
     last = {change.memory.id: change.memory for change in changes}
     shown = {one.id: one for one in await store.with_provenance(tx, scope, list(last.values()))}
     return [

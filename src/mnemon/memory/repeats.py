@@ -22,7 +22,7 @@ class RepeatRecord:
 
 
 def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> RepeatRecord:
-    """Return what records that another source says the same; of each source its first repeat and its last."""
+    """Return the versions that record that another source says the same; of each source the first and last."""
     known = [
         one
         for one in past

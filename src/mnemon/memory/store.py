@@ -68,7 +68,7 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
 
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Return the same memories, each with its latest provenance."""
+    """Return the same memories, each with the latest messages in which it was said."""
     rows = await tx.fetch_all(
         SQL["provenance"], **_owner_params(scope), ids=[one.id for one in memories], most=MOST_PROVENANCE
     )
@@ -118,7 +118,7 @@ async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -
 
 
 async def write_provenance(tx: Tx, scope: Scope, statements: Sequence[tuple[str, QuoteLocation, str]]) -> None:
-    """Record where each memory was said: memory id, location of the quote, hash of the content."""
+    """Insert into `memory_provenance` where each memory was said: the quote's place and its content's hash."""
     rows = [
         {
             **_owner_params(scope),
@@ -302,5 +302,5 @@ def trust_of_row(row: Row, prefix: str = "") -> Trust:
 
 
 def _trust_columns(level: Trust) -> dict[str, str]:
-    """Return both trust columns: the coarse word and the level."""
+    """Return both columns in which a memory's trust is stored: the coarse word and the level."""
     return {"trust": coarse_trust(level), "trust_level": level}

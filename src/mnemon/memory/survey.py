@@ -122,10 +122,11 @@ async def _page_of_few(
 
 
 async def _page_of_many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[Row]:
-    """Return the page of many matches: search the latest memories first, since the page is likely among them."""
+    """Return the rows of the page among many matches: search the latest memories first."""
     size = min(params["most"], total - params["skip"])
     if size <= 0:
         return []
+    # The page is likely among them, and reading them is far cheaper than sorting all matches.
     found = await tx.fetch_unprepared(
         SQL["page_of_latest_matches"], **params, latest=MOST_READ_ONE_BY_ONE + 2 * (params["skip"] + size)
     )

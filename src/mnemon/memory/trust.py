@@ -61,12 +61,12 @@ def trust_rank(level: Trust) -> int:
 
 
 def less_trusted(one: Trust, other: Trust) -> Trust:
-    """Return the less trusted of the two."""
+    """Return the lower of two levels of trust."""
     return other if outranks(one, other) else one
 
 
 def highest_trust(levels: list[Trust]) -> Trust:
-    """Return the most trusted of the levels; unknown if there is none."""
+    """Return the highest of the levels of trust; unknown if there is none."""
     return max(levels, key=_RANKS.__getitem__, default=Trust.UNKNOWN)
 
 

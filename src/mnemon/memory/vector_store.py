@@ -33,7 +33,7 @@ class VectorKind(StrEnum):
 
 @asynccontextmanager
 async def join_by_hash(tx: Tx) -> AsyncIterator[None]:
-    """Make the statements inside join a person's rows with their vectors by hash, in linear time."""
+    """Make the statements inside the block join a person's rows with their vectors by hash, in linear time."""
     # The planner takes one person's rows for a single one and would choose a nested loop, quadratic in their number.
     await tx.execute(SQL["join_by_hash"])
     yield

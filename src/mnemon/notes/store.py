@@ -41,7 +41,7 @@ async def apply_changes(tx: Tx, scope: Scope, changes: Sequence[NoteChange]) -> 
 
 
 async def _enqueue_upkeep(tx: Tx, scope: Scope, puts: Sequence[PutNote]) -> None:
-    """Queue the embedding of texts without a vector, and the sweep after the first of the notes expires.
+    """Queue the embedding of notes' texts without a vector, and the sweep after the first note expires.
 
     A vector of the server's own embedder makes its model the active one where there is none yet.
     """

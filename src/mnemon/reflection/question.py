@@ -132,7 +132,7 @@ def _user_prompt(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str
 
 
 def _system_prompt(due: Sequence[DueSection]) -> str:
-    """Return the system prompt; what is the same for every turn comes first, so that a provider can cache it."""
+    """Return the reflection's system prompt; what is the same for every turn comes first, for caching."""
     sections = (f"## Section `{one.section.name}`\n{one.brief.instructions}" for one in due)
     return "\n\n".join([SYSTEM_PROMPT, *sections])
 

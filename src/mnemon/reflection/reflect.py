@@ -154,7 +154,8 @@ def _with_final_status(reflection: Reflection) -> Reflection:
 async def _apply_section(
     tx: Tx, turn: Turn, section: Section, answer: BaseModel, reflection: Reflection, errors: list[Exception]
 ) -> Reflection:
-    """Apply one section's answer; an internal error is added to `errors`, to be raised once the others are stored."""
+    """Return the reflection after one section's answer; an internal error is added to `errors`."""
+    # An internal error is raised by the job only once the other sections are stored.
     internal = False
     try:
         async with tx.savepoint():
@@ -186,7 +187,7 @@ async def _notify_section(tx: Tx, section: Section, turn: Turn, reason: str, det
 
 
 def reusable_answers(reflection: Reflection, due: Sequence[DueSection]) -> dict[str, Any]:
-    """Return the answers that an earlier attempt kept but did not apply, by section name.
+    """Return the sections' answers that an earlier attempt kept but did not apply, by section name.
 
     A part that was unusable is asked for again. One that an internal error kept from being applied is not: asking the
     model again would cost tokens and help nothing.

@@ -115,7 +115,7 @@ async def mark_failed(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
 
 
 async def mark_parked(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
-    """Mark the reflection as parked: no more attempts are made automatically."""
+    """Mark the turn's reflection as parked: no more attempts are made automatically."""
     await tx.execute(SQL["park_reflection"], org_id=scope.org_id, turn_id=turn_id, error=error, now=tx.now)
 
 

@@ -130,7 +130,7 @@ def session_write_back(
 
 
 def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool:
-    """Say whether a successful run that started in this generation counts as one since the last reset."""
+    """Say whether a successful run that started in this generation of the agent's memory is since its reset."""
     return started_generation is not None and started_generation == memory.generation
 
 
@@ -168,7 +168,7 @@ def format_age(age: timedelta) -> str:
 
 
 def _not_kept_reason(memory: ActiveMemory, started: MemoryStart, succeeded: bool) -> str | None:
-    """Return why the session of a chat or run that ended must not be written back, or None."""
+    """Return why a chat's or run's session must not be kept as the agent's memory, or None."""
     # Before `enabled`: memory that was disabled and enabled again is on, but no longer what the run started with.
     if memory.generation != started.generation:
         return "memory was reset or enabled while this was in flight"

@@ -100,7 +100,7 @@ class RunFailed(MnemonError):
     code = "run_failed"
 
     def __init__(self, detail: str, *, usage: RunUsage | None = None) -> None:
-        """Keep why the task failed and what it cost until then."""
+        """Keep why an agent's task failed and what it cost until then."""
         super().__init__(detail)
         self.usage = usage or RunUsage()
 

@@ -83,7 +83,7 @@ async def reset_memory(tx: Tx, scope: Scope, agent_id: str) -> Agent:
 
 
 async def list_memory_panels(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[str, MemoryPanel]:
-    """Return what to show of each agent's memory, by agent id."""
+    """Return what to show of each agent's active memory, by agent id."""
     found = await agent_store.list_memories(tx, scope, owners)
     return {key: memory_panel(memory, runs_since_reset=count, now=tx.now) for key, (memory, count) in found.items()}
 
@@ -142,7 +142,7 @@ class AgentRemovalJob:
     """The job that deletes the directories of deleted agents."""
 
     def __init__(self, services: Services) -> None:
-        """Keep the database and the directory that holds the agents' files."""
+        """Make the job that deletes agents' files below the data directory."""
         self._db = services.db
         self._data_dir = services.settings.data_dir
 

@@ -61,7 +61,7 @@ def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotVal
 
 
 def with_actions(card: CardDefinition, actions: tuple[str, ...]) -> CardDefinition:
-    """Return the re-examination card with `suggested_action` limited to these values; others unchanged."""
+    """Return the re-examination card with `suggested_action` limited to these values; other cards unchanged."""
     if card.type != RE_EXAMINATION or not actions:
         return card
     slots = tuple(

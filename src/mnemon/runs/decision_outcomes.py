@@ -67,7 +67,7 @@ class ExpiryJob:
     """The job that ends decisions whose time has run out."""
 
     def __init__(self, services: Services) -> None:
-        """Keep the database, and load the card types."""
+        """Make the job that expires decisions, with the card types."""
         self._db = services.db
         self._cards: CardTypes = load_cards(services.settings.cards_dir)
 

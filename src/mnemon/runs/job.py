@@ -28,7 +28,7 @@ class HeartbeatJob:
     """The job that starts a run at each slot of an agent's schedule, once per slot."""
 
     def __init__(self, services: Services) -> None:
-        """Keep the database."""
+        """Make the job that starts the runs of scheduled agents."""
         self._db = services.db
 
     def job_kind(self) -> JobKind:

@@ -37,7 +37,7 @@ class EventRecorder:
     """Stores events in order, each in its own transaction, so that watchers see them at once."""
 
     def __init__(self, db: Database, scope: Scope, run_id: str, agent_id: str) -> None:
-        """Record the events of this run or chat turn."""
+        """Make a recorder for the events of this run or chat turn."""
         self._db = db
         self._scope = scope
         self._run_id = run_id

@@ -84,7 +84,7 @@ async def insert_run(
 
 
 async def find_run(tx: Tx, scope: Scope, run_id: str, *, locked: bool = False) -> Run | None:
-    """Return the run or None; `locked` locks its row until the transaction ends."""
+    """Return the run of this id or None; `locked` locks its row until the transaction ends."""
     row = await tx.fetch_one_or_none(SQL["run_locked" if locked else "run"], org_id=scope.org_id, run_id=run_id)
     return None if row is None else _run_from_row(row)
 

@@ -41,7 +41,7 @@ class TaskStopped(MnemonError):
     code = "stopped"
 
     def __init__(self) -> None:
-        """Say that the run or chat turn was cancelled or deleted."""
+        """Make the error of a run or chat turn that was cancelled or deleted."""
         super().__init__("The run or chat turn was cancelled or deleted.")
 
 
@@ -64,7 +64,7 @@ def make_drivers(services: Services) -> dict[Adapter, AgentDriver]:
 
 
 async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) -> StartingMemory:
-    """Lock the agent's memory and return what a run or chat turn starts with.
+    """Lock the agent's memory and return the session and history that a run or chat turn starts with.
 
     A session that another adapter made is not resumed; `lost` is then the event that says so.
     """
@@ -148,7 +148,7 @@ async def consult_council(
     *,
     blind: bool,
 ) -> tuple[list[SpecialistReport], RunUsage]:
-    """Consult the specialists concurrently; return their reports in order and the usage of all.
+    """Consult the lead's specialists concurrently; return their reports in order and the usage of all.
 
     A specialist that fails is reported as `(no report: …)`.
     """

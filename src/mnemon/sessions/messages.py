@@ -47,7 +47,7 @@ class StoredMessage:
 def prepare_messages(
     tx: Tx, messages: Sequence[NewMessage], first_place: int = 0
 ) -> tuple[tuple[TurnMessage, ...], list[dict[str, object]]]:
-    """Return the messages with new ids and times, and as rows for a statement."""
+    """Return the messages of a turn with new ids and times, and as rows for a statement."""
     # Ids and times are set here rather than by the database: the caller needs the messages before they are written.
     stored = tuple(
         TurnMessage(

@@ -143,7 +143,7 @@ async def _enter_session(
     known: Sequence[Session],
     boundary: SessionBoundary,
 ) -> EnteredSession:
-    """Add a turn to the session that the messages belong to, beginning a session where there is none."""
+    """Add a turn to the session that its messages belong to, beginning one where there is none; return it."""
     placed = place_message(arrival.at, [] if named else known, boundary, named)
     if isinstance(placed, BeginSession):
         await _end_stale_sessions(tx, scope, arrival.at, known, boundary)

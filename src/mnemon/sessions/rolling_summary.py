@@ -87,7 +87,7 @@ def _summary_lines(previous: str, carried_before: Sequence[str]) -> list[str]:
 
 
 def _is_still_open(line: str, carried_before: Sequence[str], open_todos: Sequence[str]) -> bool:
-    """Say whether a dropped line is to be carried: an open promise, question or todo, or a person mentioned once."""
+    """Say whether a line that a new summary dropped is carried over: a promise, question, todo or new person."""
     kind = open_kind(line)
     if kind is OpenKind.PERSON:
         return line not in carried_before  # carried over once; by then the person is in the memories
@@ -152,11 +152,11 @@ class RollingSummarySection:
     answer: type[BaseModel] = RollingSummaryAnswer
 
     def __init__(self, open_todos: OpenTodos) -> None:
-        """Take the function that returns a person's open todos."""
+        """Make the rolling summary's section with the function that returns a person's open todos."""
         self._open_todos = open_todos
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the previous summary and what was said since, and record the attempt; None when no summary is due."""
+        """Return the previous rolling summary and what was said since; None when none is due. Records the attempt."""
         if not is_due(turn.message_count, _count_user_messages(turn)):
             return None
         await state.record_rolling_attempt(tx, turn.scope)
@@ -175,7 +175,7 @@ class RollingSummarySection:
         )
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Store the summary as the current one, with the open lines it dropped carried over.
+        """Store the rolling summary as the current one, with the open lines it dropped carried over.
 
         An empty summary, or one that is older than the current one, is skipped.
         """
@@ -211,7 +211,7 @@ class RollingSummarySection:
         return SectionResult(updated=1) if previous else SectionResult(stored=1)
 
     async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None:
-        """Record in the session state why there is no new summary."""
+        """Record in the session state why there is no new rolling summary."""
         await state.record_rolling_error(tx, turn.scope, RollingError(reason=reason, detail=detail[:300]))
 
 
@@ -227,7 +227,7 @@ async def _previous_summary(tx: Tx, turn: Turn) -> RollingSummary | None:
 
 
 async def _messages_since(tx: Tx, turn: Turn, previous: RollingSummary | None) -> tuple[TurnMessage, ...]:
-    """Return the messages after the previous summary; without one, those of the last two intervals."""
+    """Return the messages after the previous rolling summary; without one, those of the last two intervals."""
     after = previous.message_count if previous else turn.message_count - 2 * SUMMARY_INTERVAL
     return await messages.list_messages_between(tx, turn.scope, after_count=after, up_to_count=turn.message_count)
 

@@ -41,7 +41,7 @@ class GetContext:
     needs = "chat"
 
     def __init__(self, read: ReadContext) -> None:
-        """Take the function that puts a context together."""
+        """Make the tool `get_context` with the function that puts a context together."""
         self._read = read
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
@@ -71,7 +71,7 @@ class Forget:
     needs = "custody"
 
     def __init__(self, forget: ForgetMemory) -> None:
-        """Take the function that forgets a memory."""
+        """Make the tool `forget` with the function that forgets a memory."""
         self._forget = forget
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
@@ -94,7 +94,7 @@ class GetEngagement:
     needs = "engagement:read"
 
     def __init__(self, read: ReadEngagement) -> None:
-        """Take the function that reads the engagement."""
+        """Make the tool `get_engagement` with the function that reads the engagement."""
         self._read = read
 
     def text_to_embed(self, arguments: Arguments) -> str | None:

@@ -91,7 +91,7 @@ class GraphTool:
     """One of the nine tools."""
 
     def __init__(self, name: str, description: str, arguments: type[Arguments], needs: str, work: GraphWork) -> None:
-        """Take the name, description, arguments and scope of the tool, and the function that does its work."""
+        """Make one of the tools of `server-memory`: its name, arguments, scope, and the function behind it."""
         self.name = name
         self.description = description
         self.arguments = arguments
@@ -234,7 +234,7 @@ class _GraphDeletion:
     """
 
     def __init__(self, forget: ForgetMemory) -> None:
-        """Take the function that forgets a memory."""
+        """Make the deleting tools of `server-memory` with the function that forgets a memory."""
         self._forget = forget
 
     async def delete_entities(self, tx: Tx, caller: Caller, given: DeleteEntitiesArguments) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class TextSource(Protocol):
     async def store_vectors(
         self, tx: Tx, scope: Scope, model: str, vectors: Mapping[UnembeddedText, np.ndarray]
     ) -> None:
-        """Store a vector of the model for each text; the caller has locked the person's row."""
+        """Store an embedding of the model for each text; the caller has locked the person's row."""
         ...
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:

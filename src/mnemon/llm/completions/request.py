@@ -52,13 +52,13 @@ class SchemaCache:
     """Encodes a schema under a name and description, and caches the result for the last 256 schemas."""
 
     def __init__(self, encode: Callable[[str, str, Json], bytes]) -> None:
-        """Take the function that encodes a schema under a name and a description."""
+        """Make a cache around the function that encodes a JSON schema under a name and a description."""
         self._encode = encode
         self._kept: dict[int, tuple[Json, str, str, bytes]] = {}
         """By the schema's `id()`. The schema is kept too: otherwise a new object could get the same id."""
 
     def __call__(self, name: str, description: str, schema: Json) -> bytes:
-        """Return the encoded schema, from the cache if it was encoded under the same name and description."""
+        """Return the JSON schema encoded, from the cache if it was under the same name and description."""
         kept = self._kept.get(id(schema))
         if kept is not None and kept[1] == name and kept[2] == description:
             return kept[3]
@@ -87,7 +87,7 @@ class _SchemaNormalizer:
     """Rewrites a schema node by node and records whether all of it can be strict."""
 
     def __init__(self, root: Any) -> None:
-        """Take the reference that the schema consists of, if it is one; strict until a node is not."""
+        """Begin with a schema that counts as strict until a node is not; `root` is its own `$ref`."""
         self.root: str | None = root if isinstance(root, str) else None
         self.strict = True
 
@@ -203,7 +203,7 @@ class RequestEncoder:
     """Encodes request bodies for one server; parts that every request shares are encoded once."""
 
     def __init__(self, server: CompletionsServer) -> None:
-        """Encode the parts that all requests to this server share."""
+        """Encode the parts that all requests to this model server share."""
         self._server = server
         model = _to_bytes(server.model)
         self._chat = b'{"model":' + model + b',"stream":true,"stream_options":{"include_usage":true},"messages":'

@@ -194,7 +194,7 @@ def _answer_text(message: Json) -> str:
 
 @reads_outside_text
 def _strip_thinking(text: str) -> str:
-    """Return the text without its `<think>` blocks; of an unclosed block only the tag is removed."""
+    """Return a model's text without its `<think>` blocks; of an unclosed block only the tag is removed."""
     # Searched only up to the last closing tag: each opening tag after it would scan the whole rest, in quadratic time.
     end = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
     return (_THINK_BLOCK.sub("", text[:end]) + text[end:]).replace("<think>", "", 1)

@@ -48,7 +48,7 @@ class ReplyAssembler:
     """Assembles one reply from its chunks."""
 
     def __init__(self) -> None:
-        """Begin a reply of which nothing has arrived."""
+        """Begin a model's reply of which no chunk has arrived."""
         self._calls: list[_PartialToolCall] = []
         self._usage = Usage()
         self._begun = False
@@ -162,7 +162,7 @@ class SseParser:
     """
 
     def __init__(self) -> None:
-        """Begin a stream of which nothing has arrived."""
+        """Begin a stream of server-sent events of which no byte has arrived."""
         self._line: list[bytes] = []
         """Pieces of the incomplete line, joined once at its end: a line may arrive byte by byte."""
         self._data: list[bytes] = []

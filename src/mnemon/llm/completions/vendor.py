@@ -44,7 +44,7 @@ class CompletionsVendor:
     """A model on a server with OpenAI's API."""
 
     def __init__(self, server: CompletionsServer, http: httpx2.AsyncClient) -> None:
-        """Keep the client and build the headers that all requests to the server share."""
+        """Keep the model's HTTP client and build the headers that all requests to its server share."""
         self._url = server.url
         self._key = server.key
         self._http = http
@@ -127,7 +127,7 @@ class CompletionsVendor:
 
 
 def _reject_web_page(response: httpx2.Response) -> None:
-    """Raise NotAModel when the response is HTML."""
+    """Raise NotAModel when a model's response is HTML."""
     if response.headers.get("content-type", "").lower().startswith("text/html"):
         raise NotAModel("it is a web page")
 
@@ -138,7 +138,7 @@ async def _read_body(response: httpx2.Response) -> bytes:
 
 
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
-    """Yield the response's bytes as they come. Raise ValueError when there are more than `most`."""
+    """Yield a response's bytes as they come; raise ValueError when there are more than `most`."""
     received = 0
     async for chunk in response.aiter_bytes():
         received += len(chunk)

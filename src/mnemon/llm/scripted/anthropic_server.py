@@ -32,7 +32,7 @@ class ScriptedAnthropicServer(ScriptedServer):
     """Serves `/v1/messages`, streamed and whole, and `/v1/messages/count_tokens`."""
 
     def __init__(self, script: Script | None = None, *, port: int = 0) -> None:
-        """Take the script; the port is free to choose unless given."""
+        """Make a scripted server for Anthropic's API; port 0 chooses a free one when it starts."""
         super().__init__(script, port=port)
         self._numbers = itertools.count(1)
 

@@ -15,12 +15,12 @@ class ScriptedLlm:
     offline = False
 
     def __init__(self, script: Script | None = None, *, name: str = "scripted") -> None:
-        """Take the script to follow; without one, an empty script."""
+        """Make a scripted model that follows this script; without one, an empty script."""
         self.name = name
         self.script = script or Script()
 
     async def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing: a scripted model has no connection."""
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
         """Return the script's next answer for the question's title; raise ModelDown when it is no JSON object."""

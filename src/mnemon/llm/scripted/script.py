@@ -170,7 +170,7 @@ class Script:
     """A queue of replies, a queue and a default answer per title, and a list of faults; records every request."""
 
     def __init__(self, *, fallback: ReplySource = "Understood.") -> None:
-        """Begin an empty script; `fallback` is the reply to a chat that has none scripted."""
+        """Begin an empty script of a model; `fallback` is the reply to a chat that has none scripted."""
         self.asked: list[ScriptedRequest] = []
         """Every request, oldest first, failed ones included."""
         self._fallback = fallback
@@ -197,7 +197,7 @@ class Script:
             self._answers.setdefault(title, deque()).extend(answers)
 
     def set_default_answer(self, title: str, answer: AnswerSource) -> None:
-        """Use this answer whenever the title's queue is empty, in place of the smallest valid one."""
+        """Use this answer for questions whose title has an empty queue, in place of the smallest valid one."""
         with self._lock:
             self._standing[title] = answer
 
@@ -294,7 +294,7 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def estimate_usage(request: ScriptedRequest, reply: str, model: str) -> Usage:
-    """Return an estimate of the usage: four characters to a token, nothing cached."""
+    """Return an estimate of the tokens of a request and its reply: four characters to one, nothing cached."""
     prompts: Sequence[str] = (request.system, *(message.content for message in request.messages))
     return Usage(
         input_tokens=sum(len(text) + 3 for text in prompts) // 4,

@@ -72,7 +72,7 @@ class ScriptedServer:
     """
 
     def __init__(self, script: Script | None = None, *, port: int = 0, models: tuple[str, ...] = ("scripted",)) -> None:
-        """Take the script; port 0 chooses a free one when the server starts."""
+        """Make a scripted model server; port 0 chooses a free one when it starts."""
         self.script = script or Script()
         self.port = port
         self._models = models
@@ -86,14 +86,14 @@ class ScriptedServer:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:
-        """Start the server."""
+        """Start the scripted model server."""
         self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the server."""
+        """Stop the scripted model server."""
         self.stop()
 
     def start(self) -> None:
@@ -231,7 +231,7 @@ async def _send_events(writer: Writer, events: Iterator[str], fault: ScriptedFau
 
 
 async def _send_fault(writer: Writer, fault: ScriptedFault) -> bool:
-    """Send what the fault sends in place of a response; return False when the connection is to be closed."""
+    """Send what a scripted fault sends in place of a response; return False when the connection is to be closed."""
     match fault.kind:
         case "rate_limited":
             extra = f"retry-after: {fault.seconds:g}\r\n"

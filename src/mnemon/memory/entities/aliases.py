@@ -58,7 +58,7 @@ class Aliases:
         return AliasLink(alias=alias, target=target, asked_from=source, merge_id=merge_id, made_by=made_by)
 
     def with_link(self, link: AliasLink) -> "Aliases":
-        """Return the aliases after the merge that made this link."""
+        """Return the person's aliases with one more link, that of a merge."""
         return Aliases.from_links((*self.links.values(), link))
 
     def link_to_undo(self, key: str, source: str) -> AliasLink | None:
@@ -85,5 +85,5 @@ class Aliases:
         return path
 
     def without_link(self, link: AliasLink) -> "Aliases":
-        """Return the aliases as if this link had never been made."""
+        """Return the person's aliases as if this link had never been made."""
         return Aliases.from_links(one for one in self.links.values() if one != link)

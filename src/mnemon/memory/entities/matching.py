@@ -228,7 +228,7 @@ def _combine_word_likeness(likenesses: list[WordLikeness]) -> NameLikeness:
 
 
 def _joined_spellings(name: ParsedName) -> frozenset[str]:
-    """Return the name as one word, with the shortest spelling of every word and with the longest."""
+    """Return a name as one word, with the shortest spelling of every word and with the longest."""
     return frozenset(
         {"".join(min(w, key=_length_key) for w in name.words), "".join(max(w, key=_length_key) for w in name.words)}
     )

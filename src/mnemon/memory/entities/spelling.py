@@ -75,7 +75,7 @@ def _likeness_by_sound(a: str, b: str) -> WordLikeness:
 
 
 def _final_vowel(word: str) -> str:
-    """Return the last vowel, or "" if there is none; it distinguishes Mario from Maria and Petrov from Petrova."""
+    """Return a name's last vowel, or "" if there is none: Mario is not Maria, Petrov not Petrova."""
     last = word[-1]
     if word.endswith(("ah", "oh", "eh")):
         last = word[-2]
@@ -98,7 +98,7 @@ def _metaphone_code(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def lookup_codes(word: WordSpellings) -> frozenset[str]:
-    """Return lookup codes for a word, given as all its spellings; words that could be one name share at least one."""
+    """Return lookup codes of a name's word, given as all its spellings; forms of one name share at least one."""
     codes = {_metaphone_code(spelling)[:3] if spelling.isascii() else spelling[:1] for spelling in word}
     codes |= {f"{n}#" for spelling in word for n in _VARIANT_GROUPS.get(spelling, ())}
     return frozenset(codes | {f"{spelling[:1]}." for spelling in word if spelling})

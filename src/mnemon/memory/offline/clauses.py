@@ -129,7 +129,7 @@ def _blank_quotations(text: str) -> str:
 
 
 def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence; a full stop after an abbreviation ends none."""
+    """Yield start and end of each sentence of a message; a full stop after an abbreviation ends none."""
     start = 0
     for found in _END.finditer(text):
         if found["stop"] == "." and _ABBREVIATION.search(text[max(start, found.end() - 8) : found.end()]):

@@ -113,7 +113,7 @@ def extract_todos(text: str, open_todos: Sequence[str] = ()) -> list[TodoAnswer]
 
 
 def _new_todos(clause: Clause, message: str) -> Iterator[TodoAnswer]:
-    """Yield the todo that the clause opens, if any: a promise first, else a struggle."""
+    """Yield the todo that a clause of the message opens, if any: a promise first, else a struggle."""
     quote = message[clause.start : clause.start + len(clause.text)].strip()
     if is_promise(clause):
         for promise in PROMISES:
@@ -129,7 +129,7 @@ def _new_todos(clause: Clause, message: str) -> Iterator[TodoAnswer]:
 
 
 def _closed_todos(clause: Clause, message: str, open_todos: Sequence[str]) -> Iterator[TodoAnswer]:
-    """Yield the closing of the one open todo that the clause says is over: a verb of ending and the todo's topic."""
+    """Yield the closing of the one open todo that a clause says is over, by a verb of ending and its topic."""
     dropped = DROPPED_PATTERN.search(clause.text)
     ended = None if dropped else DONE_PATTERN.match(clause.text)
     if not (dropped and is_own_telling(clause)) and not (ended and is_statement(clause)):

@@ -50,7 +50,7 @@ def compile_rule(pattern: str, **rest: object) -> ExtractionRule:
 
 @reads_outside_text_up_to(LONGEST_CLAUSE)
 def shorten_object(caught: str) -> str:
-    """Return the words that name a thing, without articles before and additions after them."""
+    """Return the words of a caught text that name a thing, without articles before and additions after."""
     short = _CUT.sub("", caught.strip())
     while (bare := _LEADING.sub("", short)) != short:
         short = bare

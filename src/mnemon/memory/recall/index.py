@@ -45,7 +45,7 @@ class SearchIndex:
     """What the ranking needs to know about each row. Row 0 stands for "no row"."""
 
     def __init__(self) -> None:
-        """Begin an empty index, with row 0 for "no row"."""
+        """Begin an empty search index, with row 0 for "no row"."""
         self.entries: list[IndexEntry | None] = [None]
         self.row_of: dict[str, int] = {}
         self.words: dict[str, Postings] = {}
@@ -178,7 +178,7 @@ class SearchIndex:
         }
 
     def neighbour_rows(self) -> dict[int, np.ndarray]:
-        """Return, for each step of the neighbour window, the row at that step from each row; 0 for none."""
+        """Return for each step, -3 to 3, the row that is so many messages before or after each row; 0 for none."""
         if self._around is None:
             before, after = self.columns["before"], self.columns["after"]
             around: dict[int, np.ndarray] = {}
@@ -212,7 +212,7 @@ class SearchIndex:
         return self._beside
 
     def entry_of(self, entry_id: str) -> IndexEntry:
-        """Return the live entry with this id; raise KeyError if there is none."""
+        """Return the index's live entry with this id; raise KeyError if there is none."""
         return self._entry_at(self.row_of[entry_id])
 
     def card_entries_about(self, keys: Iterable[str]) -> list[IndexEntry]:
@@ -284,7 +284,7 @@ class SearchIndex:
         return rows
 
     def _fill_words(self, entries: Sequence[IndexEntry]) -> None:
-        """Build the postings of all entries at once: sort by word and row, count, and split by word."""
+        """Build the index's postings of all entries at once: sort by word and row, count, and split by word."""
         number = WordNumbers()
         flat = np.concatenate([
             np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in part))), dtype=np.int64)

@@ -47,7 +47,7 @@ class IndexCache:
         scoring: Executor | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin an empty cache of this size, with a thread each for building and for scoring indexes."""
+        """Begin an empty cache of search indexes, with a thread each for building and for scoring them."""
         self.megabytes = megabytes
         self._now = now
         # One thread each: Python runs one at a time anyway, and a search must not queue behind a long build.
@@ -109,13 +109,13 @@ class IndexCache:
     async def read_if_current(
         self, scope: Scope, model: str, standing: IndexVersion, use: Callable[[PersonIndex], T]
     ) -> T | None:
-        """Call `use` with the person's index and return its result; None if the index is not current."""
+        """Return what `use` gives for the person's cached index; None if that is not current."""
         key = _cache_key(scope, model)
         index = self._get_up_to_date(key, standing)
         return None if index is None else await self._use_index(index, use)
 
     async def read_fresh(self, tx: Tx, scope: Scope, model: str, use: Callable[[PersonIndex], T]) -> T | None:
-        """Call `use` with the index as the transaction sees it and return the result; None if it is too large."""
+        """Return what `use` gives for the person's index as the transaction sees it; None if it is too large."""
         key = _cache_key(scope, model)
         while self.megabytes and key not in self._too_large:
             standing = await index_loader.load_index_version(tx, scope)
@@ -148,7 +148,7 @@ class IndexCache:
         return None
 
     async def compute_off_loop(self, work: Callable[[], T], *, rows: int) -> T:
-        """Run work over rows that nobody changes, in a thread if there are many, and return its result."""
+        """Return the result of work over rows that nobody changes, run in a thread if there are many."""
         return work() if rows <= ROWS_BUILT_INLINE else await self._run_in_thread(self._building, work, None)
 
     async def _load_person(self, db: Database, scope: Scope, model: str) -> None:
@@ -189,7 +189,7 @@ class IndexCache:
         return await asyncio.shield(making)
 
     def _keep_built(self, key: CacheKey, made: "asyncio.Future[PersonIndex]") -> None:
-        """Cache what a thread has built, whether or not the caller still waits."""
+        """Cache the index that a thread has built, whether or not the caller still waits."""
         del self._making[key]
         if not made.cancelled() and made.exception() is None:
             self._keep_index(key, made.result())
@@ -246,7 +246,7 @@ class IndexCache:
         return held
 
     def _keep_index(self, key: CacheKey, index: PersonIndex) -> None:
-        """Cache the index and drop the least recently used ones until all fit; note one that does not fit at all."""
+        """Cache a person's index and drop the least recently used ones until all fit; note one that never fits."""
         self._drop_index(key)
         size, room = index.bytes, self.megabytes * MEGABYTE
         if size > room:

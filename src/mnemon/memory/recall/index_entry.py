@@ -81,7 +81,7 @@ def entry_of_message(
     content: str,
     at: datetime,
 ) -> IndexEntry:
-    """Return the index entry of a message."""
+    """Return the search index's entry of a message: its words, speaker, thread and times."""
     speaker, text = (name, content) if name else _split_speaker(content)
     words = indexed_terms(text)
     return IndexEntry(
@@ -156,7 +156,7 @@ def entry_of_memory(
 
 @reads_outside_text
 def _split_speaker(content: str) -> tuple[str | None, str]:
-    """Return the quoted speaker, None if there is none, and the text without the speaker's name."""
+    """Return the speaker that a text begins with ("Anna: …"), None without one, and the text without the name."""
     found = _QUOTED_SPEAKER.match(content)
     return (found[2], found[1] + content[found.end() :]) if found else (None, content)
 
@@ -242,7 +242,7 @@ class Postings:
     __slots__ = ("counts", "rows")
 
     def __init__(self) -> None:
-        """Begin with no row."""
+        """Begin the postings of a word that no row contains."""
         self.rows = array("i")
         self.counts = array("f")
 

@@ -34,7 +34,7 @@ class RowCache:
     """The rows of one person that were found most recently, each valid for one revision."""
 
     def __init__(self) -> None:
-        """Begin with no row."""
+        """Begin a cache of found rows without any."""
         self._held: dict[str, RecallItem] = {}
         self.read_ahead = False
         """Whether all of the person's memories were read, because they are few."""
@@ -147,7 +147,7 @@ class ChangedRows:
     vectors: Sequence[tuple[Any, ...]] = ()
 
     def __len__(self) -> int:
-        """Return the number of memories, messages and vectors."""
+        """Return the number of changed memories, messages and vectors."""
         return len(self.memories) + len(self.messages) + len(self.vectors)
 
     @property

@@ -62,12 +62,12 @@ class PersonIndex:
         return self._readers > 0
 
     def begin_reading(self) -> None:
-        """Record that a thread begins to read the index."""
+        """Record that a thread begins to read the person's index, which must not change until it ends."""
         self._readers += 1
         self._unread.clear()
 
     def end_reading(self) -> None:
-        """Record that a thread has finished reading the index."""
+        """Record that a thread has finished reading the person's index."""
         self._readers -= 1
         if not self._readers:
             self._unread.set()
@@ -156,7 +156,7 @@ def _apply_index_delta(index: SearchIndex, delta: IndexDelta) -> list[Undo]:
 
 
 def _merge_index(index: SearchIndex, delta: IndexDelta) -> SearchIndex:
-    """Return a new index with the content that applying the delta to this one would give."""
+    """Return a new search index with the content that applying the delta to this one would give."""
     # In the order of `_apply_index_delta`, so that both ways give the same index.
     live = index.live_entries()
     for name, _ in delta.gone:

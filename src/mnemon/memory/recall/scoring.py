@@ -161,11 +161,11 @@ class _JoinedColumns:
     """The columns of several indexes, concatenated."""
 
     def __init__(self, views: Sequence[IndexView]) -> None:
-        """Keep the indexes of the views, in order."""
+        """Keep the search indexes of the views, in order."""
         self._books = [one.book for one in views]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Return a column of all indexes, one after the other."""
+        """Return a column of all search indexes, one after the other."""
         if len(self._books) == 1:
             return self._books[0].columns[name]
         return np.concatenate([index.columns[name] for index in self._books])

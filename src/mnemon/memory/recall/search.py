@@ -103,7 +103,7 @@ async def recall(db: Database, scope: Scope, query: RecallQuery) -> RecallResult
 
 
 async def _search_warm_index(db: Database, scope: Scope, query: RecallQuery) -> IndexResult | None:
-    """Search the person's cached index if it is current; return None when a transaction is needed."""
+    """Return what the person's cached index gives if it is current; None when a transaction is needed."""
     cache, counter = db.attached.get_or_create(IndexCache), db.attached.get_or_create(RecallCounter)
     if not _may_use_index(query):
         return None
@@ -161,7 +161,7 @@ async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResu
 def _rank_candidates(
     candidates: Sequence[store.CandidateBatch], query: RecallQuery, aliases: Aliases, now: datetime
 ) -> tuple[index_search.FusedRanking, ShownClaims, dict[str, RecallItem]]:
-    """Return the best candidates, the same with their claims, and all candidates by id."""
+    """Return the best of the rows SQL read, the same with their claims, and all rows by id."""
     candidate_rows = [(one, batch.beside) for batch in candidates for one in batch.read_all()]
     items = {one.thing.id: one.thing for one, _ in candidate_rows}
     beside = group_claims(one for one in items.values() if isinstance(one, StoredMemory))
@@ -262,7 +262,7 @@ async def _load_cards(
 
 
 async def _add_provenance(tx: Tx, scope: Scope, hits: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
-    """Return the hits, each memory with its provenance."""
+    """Return the recall's hits, each memory with where it was said."""
     found = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
     if not found:
         return tuple(hits)

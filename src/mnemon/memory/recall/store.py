@@ -70,14 +70,14 @@ async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: in
 
 
 async def every_memory(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """Return all current memories that the scope's persona may see."""
+    """Return all current memories that the scope's persona may see, as candidates of a query."""
     return [
         CandidateBatch(await tx.fetch_all(SQL["every_candidate"], **candidate_params(scope, query)), _memory_candidate)
     ]
 
 
 async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """Return all memories as they were held at the query's time."""
+    """Return all memories as they were held at the query's time, as candidates."""
     params = {**candidate_params(scope, query), "as_of": query.as_of}
     current = await tx.fetch_all(SQL["candidates_as_of"], **params)
     past = await tx.fetch_all(SQL["versions_as_of"], **params)
@@ -86,7 +86,7 @@ async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[Candi
 
 
 async def nearest_messages(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
-    """Return the nearest messages of the scope's persona by cosine, and all without a vector yet."""
+    """Return the persona's messages nearest to the query by cosine, and all without a vector yet."""
     params = candidate_params(scope, query)
     near = await tx.fetch_all(SQL["nearest_messages"], **params, most=most)
     waiting = await tx.fetch_all(SQL["messages_not_embedded"], **params)
@@ -94,7 +94,7 @@ async def nearest_messages(tx: Tx, scope: Scope, query: RecallQuery, *, most: in
 
 
 async def every_message(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """Return all messages of the scope's persona up to the query's time."""
+    """Return all messages of the scope's persona up to the query's time, as candidates."""
     rows = await tx.fetch_all(SQL["every_message"], **candidate_params(scope, query), as_of=query.as_of)
     return [CandidateBatch(rows, _message_candidate)]
 

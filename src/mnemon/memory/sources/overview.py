@@ -48,7 +48,7 @@ def closest_names(wanted: str, known: Sequence[str]) -> list[str]:
 
 
 def source_not_found(wanted: str, known: Sequence[str], subject: str) -> NotFound:
-    """Return the error for a source that never spoke, with the most similar names."""
+    """Return the NotFound error for a source that never spoke, with the most similar names."""
     names = ", ".join(f"`{printable_name(one)}`" for one in closest_names(wanted, known))
     step = f"Sources that did: {names}." if names else "No source did."
     return NotFound(

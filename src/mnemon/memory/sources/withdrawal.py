@@ -102,7 +102,7 @@ async def withdraw_source(
 
 
 def _is_restored(after: StoredMemory, before: StoredMemory) -> bool:
-    """Say whether the memory has an earlier text again, or is a fact that was a claim."""
+    """Say whether a withdrawal gave the memory an earlier text back, or made a claim the fact."""
     return after.status is ArchiveStatus.ACTIVE and after.version != before.version
 
 

@@ -100,7 +100,7 @@ class _WithdrawalPlan:
         )
 
     def settle_fact(self, persona: str | None, key: str, remaining: StoredMemory | None) -> None:
-        """Make the persona's place hold what is left: nothing, an earlier version, or what was a claim."""
+        """Make the persona's memory under the key what is left: nothing, an earlier version, or what was a claim."""
         row = next((one for one in self._rows if one.claim_of is None and one.persona_id == persona), None)
         if row is not None and (
             remaining is None or (row.status is ArchiveStatus.ACTIVE and row.origin != self._origin)
@@ -119,7 +119,7 @@ class _WithdrawalPlan:
             self._add_change(self._restore_statement(row, remaining))
 
     def settle_claim(self, row: StoredMemory, remaining: StoredMemory | None) -> None:
-        """Make a claim say what is left of its source's claims, or set it aside if it would not be a claim."""
+        """Make a claim say what is left of its source's claims, or archive it if it would not be a claim."""
         # Claims that someone archived stay archived; those set aside by a withdrawal may come back.
         if row.origin == self._origin or (row.archive_reason and not row.is_set_aside):
             self._add_change(self.withdraw_row(row))
@@ -246,7 +246,7 @@ class _WithdrawalPlan:
 def withdrawal_change(
     held: StoredMemory, past: Sequence[MemoryVersion], origin: str, *, at: datetime, revision: int
 ) -> MemoryChange | None:
-    """Return the change to a memory whose place nothing else takes; None if the source said nothing there."""
+    """Return the change to a memory that nothing replaces; None if the withdrawn source said nothing there."""
     numbers = _version_numbers(past, origin)
     moved = _emptied_spans(past, origin)
     if held.origin != origin or held.is_withdrawn:

@@ -76,7 +76,7 @@ async def has_closed_todo(tx: Tx, scope: Scope, turn_id: str, quote: str) -> boo
 
 
 async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
-    """Return the todo and the scope of its person.
+    """Return the todo of this id and the scope of its person.
 
     Raises NotFound if the todo is of another organization, or of another person than the scope names.
     """

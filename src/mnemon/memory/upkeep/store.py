@@ -96,7 +96,7 @@ async def get_seed(tx: Tx, scope: Scope) -> StoredSeed | None:
 
 
 async def put_seed(tx: Tx, scope: Scope, profile: Sequence[Mapping[str, Any]]) -> None:
-    """Store the profile as the person's seed."""
+    """Store the profile as the person's seed in `user_seeds`."""
     await tx.execute(SQL["put_seed"], **_owner_params(scope), profile=Jsonb(list(profile)), now=tx.now)
 
 

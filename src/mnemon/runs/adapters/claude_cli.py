@@ -54,7 +54,7 @@ class ClaudeDriver:
     """Performs tasks with the operator's Claude CLI; off until the operator names its binary."""
 
     def __init__(self, settings: Settings) -> None:
-        """Keep the settings, which name the CLI's binary, its tools and its key."""
+        """Make the driver of the Claude CLI from the settings, which name its binary, tools and key."""
         self._settings = settings
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
@@ -102,7 +102,7 @@ class ClaudeDriver:
             shutil.rmtree(private, ignore_errors=True)
 
     def _write_files(self, task: AgentTask, private: Path) -> ClaudeFiles:
-        """Write the system prompt and the MCP configuration with its token into private files."""
+        """Write the CLI's system prompt and its MCP configuration with the token into private files; return both."""
         # Files, because every user of the machine can read a command line.
         parts = [task.system]
         if task.review:

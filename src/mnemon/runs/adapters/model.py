@@ -84,7 +84,7 @@ class ModelDriver:
     """Performs tasks with the server's own model."""
 
     def __init__(self, llm: Llm) -> None:
-        """Keep the model that performs the tasks."""
+        """Make the driver that performs agents' tasks with this model."""
         self._llm = llm
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
