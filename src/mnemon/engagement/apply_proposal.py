@@ -39,6 +39,7 @@ def answer_unknown(applier: ProposalApplier, answer: AnswerProposal) -> None:
     """Close an unknown of the engagement with the quote that answers it; reject it without such a quote."""
     what = f"answered: {answer.unknown}"
     named = gates.normalize_words(answer.unknown)
+    # By its words too: a model may name an unknown by its question instead of its id.
     unknown = next(
         (
             each
@@ -113,6 +114,7 @@ def apply_proposal(
     applier = ProposalApplier(
         document=document or Engagement(), turn=turn, heard=heard, seq=seq, rules=rules, new_id=new_id
     )
+    # The journal says when the engagement began, so that a replay of it begins alike.
     if document is None:
         applier.append_delta(EngagementOpened(), "the first turn of the engagement")
     # New hypotheses first: evidence further down may name one by its statement, since the model cannot know its id.

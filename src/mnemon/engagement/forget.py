@@ -69,6 +69,7 @@ async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
     """Delete what the person's turns put into the engagement, refold it, and return the rows deleted per table."""
     stored = await store.lock_engagement(tx, scope)
     # Under the lock: a reflection that ran meanwhile would write back a document with what is being deleted.
+    # The count of user turns falls with them: the first-hypothesis gate and the weeks count turns.
     entries, turns = await store.delete_person(tx, scope)
     if entries or turns:
         await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=stored.seq, heard=stored.heard - turns))

@@ -22,6 +22,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _WHITESPACE = re.compile(r"\s+")
 _WORD_PATTERN = re.compile(r"\w+")
 _TRAILING_DATE = re.compile(r",?\s?\(?\d{4}-\d{2}-\d{2}\)?$")
+# What models write in place of a falsifier: it must not pass for one.
 _NO_FALSIFIER = re.compile(
     r"(?:n/?a|none|nothing(?:\s+(?:would|could|can))?|unknown|not\s+applicable|it\s+can(?:not|['’]t)\s+be|unfalsifiable)\b.*",
     re.IGNORECASE,

@@ -153,6 +153,7 @@ def apply_entry(document: Engagement | None, entry: EngagementEntry) -> Engageme
     before = document or Engagement()
     after = replace(before, changed_in_week=before.changed_in_week + 1)
     delta = entry.delta
+    # An opening changes nothing but that there is a document now.
     if isinstance(delta, EngagementOpened):
         return after
     if isinstance(delta, WeekAdvanced):

@@ -105,6 +105,7 @@ class EngagementSection:
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Store what passes the gates in the engagement and its journal; applied a second time it changes nothing."""
         assert isinstance(answer, EngagementReflection)
+        # Asked again in this transaction: the persona's setting may have changed since the brief.
         if not await _may_enter(tx, turn):
             return SectionResult()
         # Last in the lock order (ARCHITECTURE.md): this row is shared by everyone in the organization.

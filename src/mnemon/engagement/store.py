@@ -90,6 +90,7 @@ async def list_entries(
 async def iterate_journal(tx: Tx, scope: Scope, *, until: datetime | None = None) -> AsyncIterator[EngagementEntry]:
     """Yield the engagement's whole journal up to a time, oldest first, reading it page by page."""
     after = 0
+    # Page by page: a journal is never deleted but by forgetting, and may be long.
     while page := await list_entries(tx, scope, after=after, until=until):
         for entry in page:
             yield entry

@@ -140,6 +140,7 @@ def _block_figures(text: str) -> Iterator[Figure]:
     """Yield the figures of one block of text, in order; the longest candidate at a position wins."""
     masked = mask_references(text)
     found: list[Figure] = []
+    # Of candidates that begin at one place the longest comes first, and the others overlap it.
     for figure in sorted(_figure_candidates(masked), key=lambda each: (each.start, -each.end)):
         if not found or figure.start >= found[-1].end:
             found.append(figure)

@@ -147,12 +147,15 @@ def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
     It gives it exactly, or as one of the ends of a range: both ends of a claimed range as single figures, or a claimed
     "at least" or "up to" as the end of a range of its own.
     """
+    # A currency may be left out, never added (decision 6).
     units = _BARE_UNITS if figure.unit is None else {figure.unit}
+    # Exact and by value: a rounded figure is another figure (decision 6).
     if units & shared.exact.get((figure.low, figure.high), _NO_UNITS):
         return True
     if figure.is_range:
         # Whoever was told 3 and 5 may say "3 to 5".
         return all(units & shared.single.get(end, _NO_UNITS) for end in (figure.low, figure.high))
+    # One end of a shared range may be named, but only as what it is: "at least" or "up to".
     before = text_before(text, figure)
     at_low = _LOW_END.search(before) and units & shared.low_ends.get(figure.low, _NO_UNITS)
     at_high = _HIGH_END.search(before) and units & shared.high_ends.get(figure.low, _NO_UNITS)

@@ -212,6 +212,7 @@ def _is_inside_word(text: str, at: int) -> bool:
         return False
     left, right = text[at - 1], text[at]
     if left.isalnum() and right.isalnum():
+        # Where words are written without spaces, any two letters may belong to different ones.
         return not (_is_unspaced_script(left) or _is_unspaced_script(right))
     # A dot or comma between digits belongs to the number.
     if right in ".," and left.isdigit():

@@ -103,6 +103,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         moved = [old] if await self._read_text(old) is not None else await self._paths_below(old)
         if not moved:
             raise ToolError(f"The path {command.old_path} does not exist")
+        # One request, which the server applies as a whole or not at all: a move is never half done.
         changes: list[dict[str, Any]] = []
         for one in moved:
             value = {"text": await self._require_file(one)}

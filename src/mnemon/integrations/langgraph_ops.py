@@ -56,6 +56,7 @@ def search_of(op: SearchOp) -> dict[str, Any]:
         "conditions": [
             condition for key, wanted in (op.filter or {}).items() for condition in _filter_conditions(key, wanted)
         ],
+        # The server takes 1 to 1,000; a graph that asks for more gets fewer rather than an error.
         "limit": max(1, min(op.limit, 1000)),
         "offset": op.offset,
         "refresh": bool(op.refresh_ttl),

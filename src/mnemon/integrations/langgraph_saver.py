@@ -54,6 +54,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         if checkpoint_id is not None:
             [note] = await self.client.read_notes([(where, checkpoint_id)])
         else:
+            # LangGraph's checkpoint ids sort by time, so that the greatest key is the latest.
             note = next(iter(await self.client.search_notes(where, exact=True, order="-key", limit=1)), None)
         return None if note is None else await self._checkpoint_tuple(note)
 
@@ -156,6 +157,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
             seen: set[str] = set()
             older: Notes = []
             async for note in self._iter_notes([CHECKPOINTS, thread]):
+                # Notes come newest first, so that the first of each namespace is the one to keep.
                 (older if note["namespace"][2] in seen else []).append(note)
                 seen.add(note["namespace"][2])
             await self._remove_checkpoints(older)

@@ -78,6 +78,7 @@ async def run_order(
     attempt = runner.start_attempt(order.item)
     stop = asyncio.create_task(stop_requested.wait())
     await asyncio.wait({attempt, stop}, return_when=asyncio.FIRST_COMPLETED)
+    # No grace: the attempt has ended, or the worker that asks to stop has waited for it already.
     await runner.stop(grace_s=0)
     await end_tasks(stop)
     # An error of the runner itself is logged by it; the parent then sees a process that ended without an outcome.

@@ -129,8 +129,10 @@ class ItemProcess:
             )
         if self._last is ChildReport.OVER:
             return
+        # Before `ready` a failure says nothing about the item, which is tried again (decision 25).
         if self._last is None:
             raise ChildNotStarted("The process in which this item was to run alone did not start; it is tried again.")
+        # Between `ready` and `over` the end is the item's doing, whatever the exit code (decision 25).
         CHILDREN_DIED.inc()
         raise WorkerDied(death_text(code if in_time else None, self._running_s))
 

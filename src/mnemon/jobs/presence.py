@@ -42,6 +42,7 @@ class WorkerPresence:
     @asynccontextmanager
     async def keep_reporting(self) -> AsyncIterator[None]:
         """Report the worker to the table `workers` while the block lasts, and delete its row at the end."""
+        # By a task of its own: a runner that is stuck is then seen as alive, but not claiming.
         async with supervise("worker_presence", self._report_forever):
             yield
         with suppress(Unavailable):  # then the report just goes stale

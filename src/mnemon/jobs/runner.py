@@ -85,6 +85,7 @@ class Runner:
     async def run_in_background(self) -> AsyncIterator[None]:
         """Claim and run work items while the block lasts; at its end let running ones finish within 10 seconds."""
         async with AsyncExitStack() as tasks:
+            # Entered first and so left last: a worker that stops is alive until its items have ended.
             await tasks.enter_async_context(self.presence.keep_reporting())
             await tasks.enter_async_context(supervise("work_listener", self._listen_for_work))
             await tasks.enter_async_context(supervise("work_runner", self.run_forever))
@@ -129,6 +130,7 @@ class Runner:
             return 0
         include_lost = self._isolation is None or long not in self._alone
         async with self._db.tx(None) as tx:
+            # One lease for all that are claimed together; each attempt then renews its own kind's.
             until = tx.now + max(self._kinds[name].lease for name in kinds)
             items = await store.claim_work(
                 tx, kinds=kinds, most=most, lease_until=until, only=self._only, lost_too=include_lost
@@ -251,6 +253,7 @@ class Runner:
                         span("work", kind=item.kind, org=item.org_id, job=item.job_id, attempt=item.attempts),
                     ):
                         await kind.run(attempt)
+                    # Only where the handler had no effect of its own to settle with in one transaction (decision 4).
                     if not attempt.settled:
                         await self._settle_work(item)
                     return "repeated" if attempt.repeated else "done"

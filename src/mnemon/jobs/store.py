@@ -84,6 +84,7 @@ async def reserve_organization(tx: Tx, scope: Scope, *, lease_until: datetime) -
     The reservation is a work item like any other: it is renewed and settled, and after its lease ran out any runner
     may claim it.
     """
+    # A row rather than an advisory lock, which would hold a transaction open for as long (decision 4).
     row = await tx.fetch_one_or_none(
         SQL["reserve"],
         org_id=scope.org_id,
@@ -230,6 +231,7 @@ async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
 
 async def record_worker(tx: Tx, worker: Worker) -> None:
     """Record in `workers` that the worker is alive; delete those that have not been seen for a day."""
+    # Workers that were killed cannot delete their own row.
     tx.defer(SQL["drop_lost_workers"], before=worker.seen_at - timedelta(days=1))
     await tx.execute(SQL["note_worker"], **asdict(worker))
 

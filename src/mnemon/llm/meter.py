@@ -90,5 +90,6 @@ def cost_usd(usage: Usage) -> float | None:
     )
     try:
         return float(calc_price(tokens, model, provider_id=PRICED_PROVIDERS[provider]).total_price)
+    # The price list does not know the model, or not this provider's.
     except LookupError:
         return None

@@ -21,6 +21,7 @@ class OfflineLlm:
         """Return the answer that the question's own rule gives; long prompts are read off the event loop."""
         from mnemon.event_loop import run_off_loop  # with asyncio: `mnemon --help` does without
 
+        # Rules read the whole prompt, which for a long one would block the event loop.
         value = await run_off_loop(len(question.prompt), question.by_rule)
         return LlmAnswer(value=value, text=json.dumps(value, ensure_ascii=False), usage=Usage(model=OFFLINE_NAME))
 

@@ -52,6 +52,7 @@ class RemoteLlm:
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
         """Return the model's structured answer; raise ModelDown when it is no JSON object or no try succeeds."""
+        # A job's question waits, for 50 ms at most, while a request waits for its first word (decision 18).
         await self._priority.yield_to_requests()
         with ModelCall(self.name, question.purpose, question.title).log_when_done() as call:
             raw = await self._answer_with_retries(question, call)
@@ -143,6 +144,7 @@ class RemoteLlm:
 
     async def _delay_or_raise(self, failure: ModelFailure, call: ModelCall, error: Exception) -> None:
         """Wait until the call may be retried; raise ModelDown when the failure is final or no time is left."""
+        # One limit over all tries and pauses; the server's Retry-After must lie within it (decision 10).
         remaining = self._policy.timeout - (time.perf_counter() - call.began)
         wait = (
             self._policy.next_delay(

@@ -35,6 +35,7 @@ async def request_structured_answer(
         return await _request_once(llm, shape, question)
     except ValidationError as error:
         fault = describe_validation_error(error)
+        # Only the number of faults is logged: their texts quote the answer.
         log.info("answer_rejected", model=llm.name, title=question.title, faults=error.error_count())
     again = f"{prompt}\n\nYour previous answer could not be used: {fault}. Give it again, corrected."
     try:

@@ -100,6 +100,7 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
 
     On loopback any page of this machine may call; on a server that others can reach, only its own pages.
     """
+    # Browsers send it with every POST of a page, whose script cannot forge it.
     origin = headers.get("origin")
     if origin is None:
         return

@@ -76,6 +76,7 @@ class McpTools:
             arguments = tool.arguments.model_validate(given)
             text = tool.text_to_embed(arguments)
             tool_caller = as_tool_caller(caller, self._services)
+            # Before the transaction: embedding and indexing take long and must hold no connection.
             vector = None if text is None else await prepare_query(self._services, tool_caller.scope, text)
             async with self._services.db.tx(caller.org_id) as tx:
                 ran = await run_tool(tx, tool, tool_caller, arguments, vector, call_id=call_id)

@@ -81,6 +81,7 @@ class Contradictions:
 
 async def contradictions_of(tx: Tx, scope: Scope, memory: StoredMemory) -> Contradictions:
     """Return the memory that a claim contradicts, or the claims that contradict a memory."""
+    # Over all personas, filtered below: a claim told to one persona may contradict what all of them see.
     rows = await store.under_key(tx, scope, memory.claim_of or memory.memory_key)
     visible = [
         one for one in rows if one.status is ArchiveStatus.ACTIVE and one.persona_id in (None, memory.persona_id)

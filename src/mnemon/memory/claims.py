@@ -109,6 +109,7 @@ def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], 
     # dict.fromkeys removes the repetition if the claim is not private, and keeps the order.
     places = dict.fromkeys(((claim.persona_id, str(claim.claim_of)), (None, str(claim.claim_of))))
     held = [facts[place] for place in places if place in facts]
+    # What the claim lost against comes first; without one, what is stored under the key.
     return next((one for one in held if outranks(one.trust, claim.trust)), held[0] if held else None)
 
 

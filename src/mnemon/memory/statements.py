@@ -41,6 +41,7 @@ class StatementResult:
 
 async def embed_statements(embedder: Embedder, statements: Sequence[MemoryStatement]) -> TextVectors:
     """Return the embeddings of the stated facts; call it before the transaction."""
+    # Todos are not embedded: they are listed, never searched by meaning.
     return await embed_texts(embedder, [one.says.content for one in statements if isinstance(one.says, Fact)])
 
 

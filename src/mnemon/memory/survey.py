@@ -130,6 +130,7 @@ async def _page_of_many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[
     found = await tx.fetch_unprepared(
         SQL["page_of_latest_matches"], **params, latest=MOST_READ_ONE_BY_ONE + 2 * (params["skip"] + size)
     )
+    # The latest were too few: only now are all matches found and sorted.
     return found if len(found) == size else await tx.fetch_unprepared(SQL["page_of_matches"], **params)
 
 

@@ -35,6 +35,7 @@ STOP_WORDS = frozenset(
         "was we were what when where which who whom whose why will with would you your yours am about any some"
     )
 )
+# The textbook values of BM25; the hybrid ranking has values of its own (`ranking.py`).
 _K1, _B = 1.2, 0.75
 _MOST_WORDS = 200_000
 _LONGEST_KEPT = 64

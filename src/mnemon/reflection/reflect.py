@@ -104,6 +104,7 @@ async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Map
     answers, usage = {**known.valid, **taken.valid}, first.usage
     if taken.faults:
         log.info("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
+        # Only the sections that were wrong: asking for all again would pay twice for the others (decision 10).
         again = [one for one in fresh if one.section.name in taken.faults]
         try:
             second = await model.answer(

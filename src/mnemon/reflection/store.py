@@ -38,6 +38,7 @@ class DailyReflectionUsage:
 
 def mark_queued(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
     """Insert or requeue the turn's row in `reflections` with the next statement; one that is done does not change."""
+    # Deferred like the other marks: it leaves with the next statement and costs no round trip (decision 20).
     tx.defer(SQL["queue_reflection"], **_key_columns(scope, turn_id), job_id=job_id, now=tx.now)
 
 

@@ -149,6 +149,7 @@ async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[s
     """
     by_id = {owner.id: owner for owner in owners}
     rows = await tx.fetch_all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
+    # Read without a lock, after the agents: one may have been deleted in between.
     held = {row["agent_id"]: (_memory_from_row(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
     return {key: held.get(key, (ActiveMemory(enabled=owner.config.memory_enabled), 0)) for key, owner in by_id.items()}
 

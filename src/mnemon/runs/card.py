@@ -157,6 +157,7 @@ def load_cards(directory: Path | None = None) -> CardTypes:
         # Last, so that a file of the same name replaces a shipped one.
         files += sorted(directory.glob("*.toml"))
     cards = {path.stem: parse_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
+    # Read-only, since the cache gives every caller the same mapping.
     return MappingProxyType(cards)
 
 

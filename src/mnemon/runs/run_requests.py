@@ -20,6 +20,7 @@ AGENT_CHAT_KIND = "agent-chat"
 
 async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Run:
     """Create and enqueue a run with this prompt or the agent's default one; raise Invalid without either."""
+    # Whoever asks something of an agent locks it first (ARCHITECTURE.md, lock order).
     agent = await get_agent(tx, scope, agent_id, locked=True)
     text = prompt or agent.default_prompt
     if not text.strip():
@@ -36,6 +37,7 @@ async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Ca
 
     Raises NotReExaminable.
     """
+    # Locked, so that the decision cannot be resolved between the check and the insert.
     parent = await lock_run(tx, scope, parent_id)
     card = re_examination.require_re_examinable(parent, cards.get(parent.card_type))
     agent = await get_agent(tx, scope, parent.agent_id)

@@ -152,6 +152,7 @@ async def consult_council(
 
     A specialist that fails is reported as `(no report: …)`.
     """
+    # Each with a prompt that the server wrote: the lead's words reach no specialist (decision 16).
     results = await asyncio.gather(
         *(_consult_specialist(drivers, org_id, agent, prompt, emit, blind) for agent, prompt in specialists)
     )

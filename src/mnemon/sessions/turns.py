@@ -113,6 +113,7 @@ def add_turn(
     revision: int,
 ) -> None:
     """Insert the turn with its first messages, given as rows, with the transaction's next statement."""
+    # Deferred: nobody reads a result, and the person's row is locked already (decision 20).
     tx.defer(
         SQL["add_turn"],
         org_id=turn.scope.org_id,
@@ -179,6 +180,7 @@ def seal_turn(
 
     The caller holds the turn's lock and has checked that the transition is allowed.
     """
+    # Deferred: it leaves with the commit, so that sealing a turn costs no round trip of its own (decision 20).
     tx.defer(
         SQL["seal_turn"],
         org_id=scope.org_id,

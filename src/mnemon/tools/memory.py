@@ -139,6 +139,7 @@ class Remember:
         turn = await _calling_turn(tx, caller)
         found = None if turn is None else _require_quotation(turn, arguments.quote)
         lender = None if turn is None else await _find_lender(tx, turn, arguments.content)
+        # Over MCP a caller may name a person of whom nothing is stored yet.
         if caller.user_name:
             await ensure_person(tx, caller.scope.org_id, caller.user_name)
         [kept] = await remember_facts(tx, caller.scope, [_make_fact(caller, arguments, found, lender)])

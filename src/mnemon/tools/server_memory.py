@@ -104,6 +104,7 @@ class GraphTool:
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """Run one of the nine tools and return what the reference server would return."""
+        # The caller may name a person of whom nothing is stored yet.
         if self.needs == "memory:write" and caller.user_name:
             await ensure_person(tx, caller.scope.org_id, caller.user_name)
         return ToolReply(content=await self._work(tx, caller, arguments), reports=False)

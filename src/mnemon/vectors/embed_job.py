@@ -83,6 +83,7 @@ async def embed_batch(
         waiting = await texts.list_unembedded(tx, scope, model, most=BATCH_SIZE)
     if not waiting:
         return 0
+    # No transaction is open here: a model may take seconds (decision 8).
     vectors = dict(zip(waiting, await services.embedder.embed([one.content for one in waiting]), strict=True))
     async with services.db.tx(scope.org_id) as tx:
         # The person's row, then the work's in `before`: the order of every writer. Another could deadlock with them.

@@ -239,6 +239,7 @@ class RequestEncoder:
         """Return a tool's definition as JSON bytes, in strict mode where schema and server allow it."""
         parameters, strict = prepare_schema(schema)
         function: Json = {"name": name, "description": description, "parameters": parameters}
+        # Otherwise the field is left out: Ollama's server does not take it.
         if strict and self._server.strict:
             function["strict"] = True
         return _to_bytes({"type": "function", "function": function})

@@ -151,6 +151,7 @@ def _finish_call(call: _PartialToolCall) -> ToolRequest:
         raise ValueError(f"the arguments of its call to {call.name} are not JSON") from None
     if arguments is not None and not isinstance(arguments, dict):
         raise ValueError(f"the arguments of its call to {call.name} are not a JSON object")
+    # Some servers give their calls no id, but the result must name one.
     return ToolRequest(id=call.id or f"call_{uuid4().hex}", name=call.name, arguments=arguments or {})
 
 

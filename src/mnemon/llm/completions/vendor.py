@@ -113,6 +113,7 @@ class CompletionsVendor:
 
     def _build_request(self, body: bytes) -> httpx2.Request:
         """Return the POST request with this body, made without the client's own merging of headers."""
+        # Made here and not by the client, which would merge headers again: saves 10 µs (decision 19).
         return httpx2.Request("POST", self._url, headers=self._headers, content=body, extensions=self._bounds)
 
     @contextmanager

@@ -70,6 +70,7 @@ def judge_pair(one: EntityCandidate, two: EntityCandidate) -> PairJudgement:
     """Return whether to merge two entities, suggest it or keep them apart, and why, in whatever order."""
     if one.type is not two.type:
         return _no_match("different kinds of entity")
+    # Sorted, so that the judgement does not depend on the order of the two.
     first, second = sorted((one, two), key=lambda c: (c.key, c.label))
     likeness = name_likeness(one.type, first.label, second.label)
     if likeness is NameLikeness.OTHER:
@@ -149,6 +150,7 @@ def name_likeness(entity_type: EntityType, one: str, two: str) -> NameLikeness:
     if a.generation != b.generation:
         # Father and son share a name and most of their surroundings.
         return min(likeness, NameLikeness.DOUBTFUL)
+    # "Kestrel App" may be another thing than "Kestrel", "Dr. Smith" someone else than "Smith".
     if a.loose != b.loose or (a.titled != b.titled and min(len(a.words), len(b.words)) == 1):
         return min(likeness, NameLikeness.PART)
     return likeness
@@ -197,6 +199,7 @@ def _place_likeness(a: ParsedName, b: ParsedName) -> NameLikeness:
 def _person_likeness(a: tuple[WordSpellings, ...], b: tuple[WordSpellings, ...]) -> NameLikeness:
     """Return how similar two names of persons are: full names, first or last name alone, middle names."""
     if len(a) == len(b):
+        # The same words in another order, as in "Smith, John".
         if len(a) > 1 and all(any(x & y for y in b) for x in a) and all(any(x & y for x in a) for y in b):
             return NameLikeness.VARIANT
         return _combine_word_likeness([word_likeness(x, y) for x, y in zip(a, b, strict=True)])

@@ -42,6 +42,7 @@ def _apply_rules(
 ) -> Iterator[MemoryAnswer]:
     """Yield a memory for each rule that matches the clause and whose checks pass."""
     for rule in table:
+        # What is true for today only says nothing lasting about the person.
         if is_temporary(clause) and not rule.passing and rule.type is MemoryType.PROFILE:
             continue
         match = rule.pattern.match(clause.text)

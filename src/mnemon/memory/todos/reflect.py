@@ -57,6 +57,7 @@ class TodosSection:
         answers = TodosAnswer.model_validate(answer).todos
         if not answers:
             return SectionResult()
+        # A page that a model has read may word a todo too; then the todo names that page as its source.
         recalled = await load_other_authors(tx, turn)
         places = await run_off_loop(turn.size, lambda: _find_quotes(answers, turn))
         authors = await run_off_loop(turn.size + text_size(recalled), lambda: authors_of_turn(turn, recalled))

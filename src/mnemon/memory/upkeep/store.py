@@ -85,6 +85,7 @@ async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[Spin
 
 async def rewrite_spine(tx: Tx, scope: Scope, spine: SpineVersion) -> None:
     """Replace the lines of one version of the person's spine."""
+    # In place: a line made from something forgotten must go from every version, not only the latest.
     params = {"version": spine.version, "lines": Jsonb(_lines_json(spine)), "sources": list(spine.sources)}
     await tx.execute(SQL["rewrite_spine"], **_owner_params(scope), **params)
 

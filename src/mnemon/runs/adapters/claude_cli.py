@@ -32,6 +32,7 @@ from mnemon.runs.agents import agent_directory
 from mnemon.runs.prompt import card_instruction, review_instruction
 from mnemon.settings import Settings
 
+# asyncio's own limit of 64 KiB would break on a line with a long tool result.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """Longest line of output that is read."""
 KILL_GRACE_S = 2.0

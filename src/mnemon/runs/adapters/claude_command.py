@@ -88,6 +88,7 @@ def command_arguments(
     task: AgentTask, files: ClaudeFiles, *, tools: tuple[str, ...], resume: str | None, streaming: bool
 ) -> list[str]:
     """Return the Claude CLI's command line for a task, after the binary's name."""
+    # A blind specialist gets only tools that reach no file (decision 16).
     offered = tuple(tool for tool in tools if not task.blind or tool in BLIND_TOOLS)
     allowed = (*offered, REVIEW_TOOL_NAME) if files.mcp else offered
     line = ["-p", "--output-format", "stream-json", "--verbose", "--bare", "--strict-mcp-config"]
