@@ -26,6 +26,7 @@ async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
 
     Empty where the persona takes no part, and for a caller who may not read the engagement.
     """
+    # The caller's right first: it costs no statement.
     if not ask.sees_engagement or not await takes_part_in_engagement(tx, ask.scope):
         return Layer(name="L8", title="Engagement", budget=BUDGET)
     document = (await store.load_engagement(tx, ask.scope)).document

@@ -29,6 +29,7 @@ def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORD
     """Return the first `run` words in a row that the reply shares with a text, as in the reply, or None."""
     known: set[tuple[str, ...]] = set()
     for text in texts:
+        # Typographic and plain apostrophes spell the same word.
         words = [match.group().casefold().replace("’", "'") for match in _WORD_PATTERN.finditer(text)]
         known.update(zip(*(words[place:] for place in range(run)), strict=False))
     if not known:

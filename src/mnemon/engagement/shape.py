@@ -179,6 +179,7 @@ class EngagementShape(_CamelModel):
     @classmethod
     def from_document(cls, document: Engagement, *, expand: bool = False, archived: bool = False) -> Self:
         """Return the engagement as the API shows it, with evidence objects and closed parts on request."""
+        # Set only on request: `as_json` leaves out what is unset.
         closed: dict[str, Any] = {}
         if archived:
             closed["archived"] = [

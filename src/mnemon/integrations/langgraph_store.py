@@ -100,6 +100,7 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
             return []
         if op.query and self.embeddings is not None:
             params["vector"] = await self.embeddings.aembed_query(op.query)
+        # Without embeddings of its own: the server embeds the query, as it did the items' texts.
         elif op.query and self.index_config is not None:
             params["query"] = op.query
         return [as_notes.found_of(note) for note in await self.client.search_notes(op.namespace_prefix, **params)]
@@ -170,6 +171,7 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
             return []
         if op.query and self.embeddings is not None:
             params["vector"] = self.embeddings.embed_query(op.query)
+        # Without embeddings of its own: the server embeds the query, as it did the items' texts.
         elif op.query and self.index_config is not None:
             params["query"] = op.query
         return [as_notes.found_of(note) for note in self.client.search_notes(op.namespace_prefix, **params)]

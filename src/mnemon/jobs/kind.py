@@ -63,6 +63,7 @@ class Attempt:
         """Start the attempt's time limit anew: for work of many steps, each of which is committed."""
         if self._bound is not None:
             self._bound.reschedule(asyncio.get_running_loop().time() + self._limit.total_seconds())
+        # In a child process: the worker that watches it must start its clock anew, too.
         if self._on_progress is not None:
             self._on_progress()
 

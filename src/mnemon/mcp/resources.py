@@ -29,6 +29,7 @@ class McpResources:
 
     async def list_resources(self, caller: McpCaller) -> list[types.Resource]:
         """Return the MCP resources that this caller may read; none for a run."""
+        # A run reads nothing but its own decisions, and those by a tool.
         if caller.agent_id is not None:
             return []
         found: list[types.Resource] = []
@@ -76,6 +77,7 @@ class McpResources:
                 card = (await _entity_cards(tx, caller)).get(uri.removeprefix(ENTITY_URI))
                 if card is not None:
                     return types.TextResourceContents(uri=uri, mime_type="text/plain", text=card[1])
+        # The same answer for what is missing and for what is not allowed, so that nothing can be probed.
         raise NotFound("resource")
 
 

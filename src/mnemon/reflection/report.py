@@ -36,6 +36,7 @@ class ReflectionStatus(StrEnum):
 
 _NEXT: dict[ReflectionStatus, frozenset[ReflectionStatus]] = {
     ReflectionStatus.QUEUED: frozenset({ReflectionStatus.RUNNING}),
+    # Running again after running: its worker died, and the next one starts over.
     ReflectionStatus.RUNNING: frozenset(
         {ReflectionStatus.RUNNING, ReflectionStatus.DONE, ReflectionStatus.FAILED, ReflectionStatus.PARKED}
     ),

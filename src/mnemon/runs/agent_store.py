@@ -229,6 +229,7 @@ async def insert_message(tx: Tx, scope: Scope, agent_id: str, turn_id: str, role
         agent_id=agent_id,
         turn_id=turn_id,
         role=role,
+        # A model's text may contain characters that PostgreSQL refuses.
         content=storable_json(content),
         now=tx.now,
     )

@@ -170,5 +170,6 @@ def _judge_decision(run: store.EndedDecision, re_examinations: Sequence[Run], ca
         card_type=run.card_type,
         right=is_right(card, run.outcome),
         stated=float(stated) if isinstance(stated, int | float) else None,
+        # A re-examination states its conviction from 0 to 100.
         convictions=tuple(score / 100 for score in scores if isinstance(score, int | float)),
     )

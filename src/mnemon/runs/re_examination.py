@@ -79,6 +79,7 @@ def blind_subject(card: CardDefinition, values: SlotValues) -> str | None:
     subject = values.get(card.subject) if card.subject else None
     if not isinstance(subject, str):
         return None
+    # The subject is withheld rather than filtered, which would be a guess (decision 16).
     secrets = [_value_texts(value) for name, value in values.items() if name != card.subject]
     return None if any(_contains_word(text, subject) for texts in secrets for text in texts) else subject
 

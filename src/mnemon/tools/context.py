@@ -53,6 +53,7 @@ class GetContext:
         """Return for `get_context` the context pack that a chat turn would be given for the query."""
         assert isinstance(arguments, GetContextArguments)
         given = await self._read(tx, caller, arguments.query, vector, arguments.budget_tokens)
+        # Not the result of an action: no expectation of the session is checked against it.
         return ToolReply(content=given, reports=False)
 
 

@@ -55,6 +55,7 @@ class Expect:
         if caller.session_id is None:
             raise Invalid("An expectation belongs to a session. Name one.", code="no_session")
         content = {"expecting": arguments.expected_outcome, "of": arguments.action}
+        # Not reported as a result: the expectation must not be checked against its own announcement.
         return ToolReply(content=content, intents=(arguments.as_intent(),), reports=False)
 
 

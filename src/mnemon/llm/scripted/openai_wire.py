@@ -22,6 +22,7 @@ def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedReq
     named = wanted.get("json_schema") or {}
     schema = named.get("schema") if wanted.get("type") == "json_schema" else None
     return ScriptedRequest(
+        # By the schema's title: the contract promises that every question goes out with one (decision 10).
         on=CHAT_TITLE if schema is None else str(schema.get("title") or named.get("name")),
         model=str(body.get("model", "")),
         system="\n\n".join(_content_text(m) for m in messages if m.get("role") in ("system", "developer")),
@@ -54,6 +55,7 @@ def completion_chunks(request: ScriptedRequest, reply: ScriptedReply) -> Iterato
     for number, call in enumerate(reply.calls):
         yield _format_chunk(request, {"role": "assistant", "tool_calls": [{"index": number, **_tool_call_json(call)}]})
     yield _format_chunk(request, {}, _finish_reason(reply))
+    # As OpenAI's API does it: usage only on request, in a chunk without choices.
     if (request.body.get("stream_options") or {}).get("include_usage"):
         last = {
             **_completion_envelope(request, "chat.completion.chunk"),
@@ -162,6 +164,7 @@ def _hash_vector(text: str, size: int) -> list[float]:
         digest = hashlib.sha256(word.encode()).digest()
         for place in range(0, 16, 4):
             number = int.from_bytes(digest[place : place + 4], "big")
+            # Signed, so that words which share a position cancel out on average.
             sums[number % size] += 1.0 if number & 0x80000000 else -1.0
     length = math.sqrt(sum(value * value for value in sums)) or 1.0
     return [value / length for value in sums]

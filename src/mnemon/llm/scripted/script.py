@@ -259,6 +259,7 @@ class Script:
         """Return the scripted reply to this chat, the next of the queue or the default, and take it off the queue."""
         with self._lock:
             source = self._replies.popleft() if self._replies else self._fallback
+        # Outside the lock, which is not reentrant: a scripted function may use the script itself.
         made = source(request) if callable(source) else source
         return made if isinstance(made, ScriptedReply) else ScriptedReply(pieces=split_words(made))
 

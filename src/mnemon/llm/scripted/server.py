@@ -206,6 +206,7 @@ async def _send_json(
     raw = json.dumps(body, ensure_ascii=False).encode()
     head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n{extra}"
     writer.write(f"{head}content-length: {len(raw)}\r\n\r\n".encode())
+    # The header promised the whole: to the client this is a body cut off, not a short one.
     writer.write(raw[: len(raw) // 2] if fault else raw)
     await writer.drain()
     if fault and fault.kind == "hang":

@@ -98,6 +98,7 @@ def match_candidates(mentions: Sequence[EntityMention]) -> list[EntityCandidate]
     for one in mentions:
         for ref in one.memory.entity_refs:
             about[ref].append(one)
+    # Matching compares stored keys, also those that are merged already.
     no_aliases = Aliases()
     return [
         EntityCandidate(
@@ -119,6 +120,7 @@ def match_candidates(mentions: Sequence[EntityMention]) -> list[EntityCandidate]
 
 def co_mentions(mentions: Sequence[EntityMention], aliases: Aliases) -> list[CoMention]:
     """Return pairs of entities that one memory or one turn mentions, most frequent first."""
+    # Labels by their first word: each memory's words are looked up once, instead of every label in it.
     named: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
     for one in entity_overviews(mentions, aliases):
         label = plain_words(one.label)

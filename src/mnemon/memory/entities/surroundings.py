@@ -145,6 +145,7 @@ def _value_conflict(one: Surroundings, two: Surroundings, named: frozenset[str])
         if other is None:
             continue
         stems, other_stems = _content_stems(fact.content, named), _content_stems(other.content, named)
+        # Values that share a word may be one value in two wordings: only wholly different ones conflict.
         if stems and other_stems and not stems & other_stems:
             return f"another {fact.attribute}"
     return None

@@ -37,6 +37,7 @@ def resolve_source_name(given: str, known: Collection[str]) -> str:
     if given in known:
         return given
     matches = [one for one in known if printable_name(one) == given]
+    # Two sources may look the same once escaped: then neither is guessed.
     return matches[0] if len(matches) == 1 else given
 
 
