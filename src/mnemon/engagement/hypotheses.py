@@ -215,7 +215,7 @@ def _add_lines(applier: ProposalApplier, hypothesis_id: str, pieces: list[Eviden
 
 
 def _accept_resolutions(applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence) -> tuple[str, ...]:
-    """Return the outstanding contradictions that the evidence names as resolved; reject all other ids it names."""
+    """Return ids of contradicting evidence that this evidence resolves; reject other ids that it names."""
     # A resolution that names anything else is reported, but the evidence itself still counts.
     outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
     if added.resolves and added.stance is not Stance.SUPPORTS:

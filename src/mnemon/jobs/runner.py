@@ -266,7 +266,7 @@ class Runner:
 
     # One by one: groups of settled items were not faster, and locked rows of many people in no common order.
     async def _settle_work(self, item: WorkItem) -> None:
-        """Settle the item in a transaction of its own."""
+        """Delete a finished item's `work` row in a transaction of its own."""
         async with self._db.tx(item.org_id) as tx:
             await store.settle_work(tx, item)
 

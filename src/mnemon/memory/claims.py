@@ -54,7 +54,7 @@ class ClaimGroups:
 
     @property
     def follower_ids(self) -> frozenset[str]:
-        """Return the ids of claims that are shown after another memory or not at all."""
+        """Return the ids of claims that are shown after the memory they contradict or not at all."""
         return frozenset(one for some in self.claims.values() for one in some)
 
 
@@ -73,7 +73,7 @@ NO_CLAIMS = ClaimGroups()
 
 
 def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
-    """Return which claims belong to which memory: one private to the claim's persona first, then one for all."""
+    """Return which claims (less trusted statements) contradict which memory, the best of each first."""
     known = list(held)
     claims = [one for one in known if one.claim_of is not None]
     if not claims:
@@ -106,6 +106,7 @@ def sort_by_trust(claims: Iterable[S]) -> list[S]:
 
 def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], Claimable]) -> Claimable | None:
     """Return the memory that a claim contradicts, preferably a more trusted one; None if none is stored."""
+    # A memory private to the claim's own persona comes before one that all personas see.
     # dict.fromkeys removes the repetition if the claim is not private, and keeps the order.
     places = dict.fromkeys(((claim.persona_id, str(claim.claim_of)), (None, str(claim.claim_of))))
     held = [facts[place] for place in places if place in facts]

@@ -98,7 +98,7 @@ def render_prompt(memories: Sequence[StoredMemory]) -> str:
 
 
 def plan_by_rule(memories: Sequence[StoredMemory], now: datetime, resolve: ResolveKey) -> CuratorPlan:
-    """Return a curator's plan made by rules: fold near duplicates and many small fragments, archive stale trivia."""
+    """Return which memories to fold into one (near duplicates, fragments) and which stale trivia to archive."""
     free = [m for m in sorted(memories, key=_creation_order) if _is_foldable(m)]
     folds: list[FoldAnswer] = []
     taken: set[str] = set()
@@ -112,7 +112,7 @@ def plan_by_rule(memories: Sequence[StoredMemory], now: datetime, resolve: Resol
 
 
 def gate_plan(plan: CuratorPlan, memories: Iterable[StoredMemory], now: datetime, resolve: ResolveKey) -> GatedPlan:
-    """Return the curator's proposals that pass the gates, and the others with the reason each was rejected.
+    """Return the proposed folds and archivings that pass the gates, and the others with the reason for rejection.
 
     Only active, unpinned memories that were shown may be used, each once; a fold must be about one entity and grounded.
     """
@@ -139,7 +139,7 @@ def gate_plan(plan: CuratorPlan, memories: Iterable[StoredMemory], now: datetime
 def _fold_fault(
     proposed: FoldAnswer, known: Mapping[str, StoredMemory], used: set[str], resolve: ResolveKey
 ) -> str | None:
-    """Return why a proposed fold is not allowed; None if it is."""
+    """Return why these memories may not be folded into one; None if they may."""
     ids = proposed.memories
     if len(set(ids)) < 2 or len(set(ids)) != len(ids):
         return "a fold takes two memories or more, each once"

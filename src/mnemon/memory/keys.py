@@ -106,7 +106,7 @@ def key_of_fact(fact: Fact) -> str:
 
 
 def claim_key(fact: Fact) -> str:
-    """Return the key of a fact that is stored as a claim, beside what a more trusted source says."""
+    """Return the key of a fact that contradicts a more trusted memory and is stored beside it as a claim."""
     return f"{key_of_fact(fact)}|claim|{fact.effective_trust}|{fact.said_by.casefold()}"
 
 

@@ -77,7 +77,7 @@ def create_memory(
     persona_id: str | None,
     claim_of: str | None = None,
 ) -> MemoryChange:
-    """Return the change that makes a memory of a fact on which nothing is stored.
+    """Return the change that creates a memory of a fact about which nothing is stored.
 
     With `claim_of`, it is a claim beside the memory with that key.
     """
@@ -159,6 +159,7 @@ def update_memory(
         if not may_revive(held.archive_reason, same_words=same, extracted=extracted):
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
         held = replace(held, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None)
+    # Against statements of its own trust, or more, times decide the order as usual.
     if outranks(fact.effective_trust, held.trust) and not _has_later_equal(past, fact.effective_trust, at):
         return _take_over(held, past, fact, at, stamp)
     spans = [
@@ -195,14 +196,14 @@ def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> Memo
 
 
 def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime) -> bool:
-    """Say whether a version of at least this trust was valid after that time: then times decide the order."""
+    """Say whether a statement of at least this trust was in force after that time."""
     return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
 
 
 def _take_over(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Return the change that makes a more trusted statement current, whatever start the other one claimed.
+    """Return the change that makes a more trusted fact the memory's text, whatever start the other claimed.
 
     Otherwise a tool could date its statement into the future and keep the person's next statement out.
     """
@@ -238,7 +239,7 @@ def _take_over(
 
 
 def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool) -> StoredMemory:
-    """Return the memory with one more mention; the fact's importance, confidence and pin count only if `current`."""
+    """Return the memory with one more mention; the fact's importance, confidence and pin count if it is current."""
     mentioned = replace(
         held,
         mentions=held.mentions + 1,

@@ -40,7 +40,7 @@ def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> Re
 
 
 def record_replaced_version(past: Sequence[MemoryVersion], held: MemoryVersion) -> MemoryVersion:
-    """Return the repeat that records the replaced text when a more trusted source takes over the same words."""
+    """Return a record of a memory's less trusted source, whose same words a more trusted one now states."""
     # If this source itself took over the words, its first statement is recorded already.
     first = held.recorded_at if has_time_of_other(past, held) else held.valid_from
     last = max(first, held.recorded_at)
@@ -48,7 +48,7 @@ def record_replaced_version(past: Sequence[MemoryVersion], held: MemoryVersion) 
 
 
 def has_time_of_other(past: Sequence[MemoryVersion], statement: StoredMemory | MemoryVersion) -> bool:
-    """Say whether a statement took over the same words, so that its start is another source's."""
+    """Say whether a memory's or version's start is not its source's own, but when another said the same."""
     same = [one for one in past if one.is_repeat and has_same_words(one.content, statement.content)]
     others = any(one.origin != statement.origin and one.valid_from == statement.valid_from for one in same)
     return others and any(one.origin == statement.origin for one in same)

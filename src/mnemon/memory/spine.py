@@ -101,7 +101,7 @@ class GroundedLines:
 
 
 def is_due(messages_since: int) -> bool:
-    """Say whether enough messages were sent since the last spine."""
+    """Say whether enough messages were sent since the person's last spine (long-term summary)."""
     return messages_since > MESSAGES_UNTIL_DUE
 
 
@@ -123,14 +123,14 @@ def source_of_memory(memory: StoredMemory) -> SpineSource | None:
 
 
 def render_prompt(material: Sequence[SpineSource]) -> str:
-    """Return the spine's sources as text for the model, section by section."""
+    """Return the sources of a person's spine (long-term summary) as text for the model, section by section."""
     lines = ["Material (section: what is known):"]
     lines += [item_line(f"{one.part}: {one.text}") for one in _sort_sources(material)]
     return "\n".join(lines)
 
 
 def spine_by_rule(material: Sequence[SpineSource]) -> Spine:
-    """Return a spine made by rules: the heaviest sources of each section, word for word."""
+    """Return a person's long-term summary made by rules: the heaviest sources of each section, verbatim."""
     chosen: dict[str, list[str]] = {part.value: [] for part in SpinePart}
     for one in _sort_sources(material):
         lines = chosen[one.part.value]
@@ -140,7 +140,7 @@ def spine_by_rule(material: Sequence[SpineSource]) -> Spine:
 
 
 def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLines:
-    """Return the spine's lines that the sources support, each with their ids, and the rejected ones."""
+    """Return the lines of a long-term summary that its sources support, with their ids, and the rejected ones."""
     lines: dict[SpinePart, tuple[SpineLine, ...]] = {}
     rejected: list[Rejection] = []
     for part in SpinePart:
@@ -161,14 +161,14 @@ def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLine
 
 
 def without_forgotten(version: SpineVersion, forgotten: Iterable[str]) -> SpineVersion:
-    """Return the spine without the lines that were made from something forgotten."""
+    """Return the long-term summary without the lines that were made from something forgotten."""
     gone = frozenset(forgotten)
     kept = {part: tuple(li for li in lines if not gone & set(li.sources)) for part, lines in version.lines.items()}
     return replace(version, lines=kept)
 
 
 def _sources_of(line: str, material: Sequence[SpineSource]) -> list[SpineSource]:
-    """Return what a line of the spine may be made from: sources with its text, else all that share a term."""
+    """Return what a line of the summary may be made from: sources with its text, else all that share a term."""
     exact = [one for one in material if " ".join(one.text.split())[:_LONGEST_LINE] == line]
     if exact:
         return exact
@@ -178,6 +178,6 @@ def _sources_of(line: str, material: Sequence[SpineSource]) -> list[SpineSource]
 
 
 def _sort_sources(material: Sequence[SpineSource]) -> list[SpineSource]:
-    """Return the spine's sources by section, the heaviest first."""
+    """Return the sources of the long-term summary by section, the heaviest first."""
     parts = list(SpinePart)
     return sorted(material, key=lambda one: (parts.index(one.part), -one.weight, one.id))

@@ -101,7 +101,7 @@ def parse_answer(due: Sequence[DueSection], answer: Json) -> ParsedAnswer:
 
 
 def _as_json(answer: BaseModel, name: str) -> Any:
-    """Return the answer of one section as JSON."""
+    """Return a section's answer as the JSON of its one property."""
     return answer.model_dump(mode="json", by_alias=True)[name]
 
 

@@ -144,7 +144,7 @@ async def update_run(tx: Tx, scope: Scope, changed: Run, *, symbol: str | None =
 
 
 async def resolve_run(tx: Tx, scope: Scope, run_id: str, end: ResolvedDecision) -> bool:
-    """Store how a run's decision ended; return False when it had ended before."""
+    """Store how the decision of a run ended; return False when it had ended before."""
     # The statement leaves a decision that has ended alone: the first resolution is final.
     touched = await tx.execute(
         SQL["resolve_run"],

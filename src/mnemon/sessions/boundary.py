@@ -40,7 +40,7 @@ Placement = ContinueSession | BeginSession
 
 
 def session_end(session: Session, boundary: SessionBoundary) -> datetime:
-    """Return the moment from which a message no longer belongs to the session."""
+    """Return the moment from which a message no longer belongs to the session, ended or still running."""
     return session.ended_at or session.last_activity_at + boundary.idle
 
 
@@ -58,7 +58,7 @@ def ending_by_request(session: Session, now: datetime, boundary: SessionBoundary
 
 
 def is_in_span(session: Session, at: datetime, boundary: SessionBoundary) -> bool:
-    """Say whether a message of this time falls into the session's span."""
+    """Say whether a message of this time belongs to the session: from one idle period before its start to its end."""
     # The span also reaches back one idle period, so that history imported out of order joins the session it precedes.
     return session.started_at - boundary.idle < at < session_end(session, boundary)
 

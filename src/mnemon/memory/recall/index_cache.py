@@ -109,13 +109,13 @@ class IndexCache:
     async def read_if_current(
         self, scope: Scope, model: str, standing: IndexVersion, use: Callable[[PersonIndex], T]
     ) -> T | None:
-        """Return what `use` gives for the person's cached index; None if that is not current."""
+        """Call `use` with the person's cached index if that is current, and return its result; else None."""
         key = _cache_key(scope, model)
         index = self._get_up_to_date(key, standing)
         return None if index is None else await self._use_index(index, use)
 
     async def read_fresh(self, tx: Tx, scope: Scope, model: str, use: Callable[[PersonIndex], T]) -> T | None:
-        """Return what `use` gives for the person's index as the transaction sees it; None if it is too large."""
+        """Call `use` with the person's index as the transaction sees it and return its result; None if too large."""
         key = _cache_key(scope, model)
         while self.megabytes and key not in self._too_large:
             standing = await index_loader.load_index_version(tx, scope)

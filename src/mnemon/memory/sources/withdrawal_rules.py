@@ -26,7 +26,7 @@ WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
 def withdrawal_changes(
     rows: Sequence[StoredMemory], past: PastVersions, origin: str, *, at: datetime, revision: int, new_id: NewId
 ) -> list[MemoryChange]:
-    """Return the changes that a withdrawal makes to all memories and claims of one key.
+    """Return what withdrawing a source changes in all memories under one key and the claims against them.
 
     They are in the order in which they must be written: a key is released before another row takes it.
     """
@@ -58,7 +58,7 @@ def withdrawal_changes(
 
 
 def _voice_key(one: StoredMemory) -> tuple[str | None, str, str]:
-    """Return what identifies a source's statement among the claims: persona, trust and source."""
+    """Return what tells whose claim it is: persona, trust and source."""
     return one.persona_id, one.trust, one.origin.casefold()
 
 
@@ -79,11 +79,11 @@ class _WithdrawalPlan:
         self.settled_rows: list[StoredMemory] = []
 
     def withdraw_row(self, row: StoredMemory) -> MemoryChange | None:
-        """Return the change that a withdrawal makes to one memory, whatever the others say; None for none."""
+        """Return what the withdrawal changes in one memory by itself; None if the source said nothing there."""
         return withdrawal_change(row, self._past.get(row.id, ()), self._origin, at=self._at, revision=self._revision)
 
     def is_consistent(self, left: Mapping[str | None, StoredMemory]) -> bool:
-        """Say whether the other sources' active memories are what a replay of their statements gives.
+        """Say whether the other sources' active memories are what replaying their statements gives.
 
         They are not where a less trusted source replaced a more trusted one, before trust had an order.
         """
@@ -100,7 +100,7 @@ class _WithdrawalPlan:
         )
 
     def settle_fact(self, persona: str | None, key: str, remaining: StoredMemory | None) -> None:
-        """Make the persona's memory under the key what is left: nothing, an earlier version, or what was a claim."""
+        """Give the persona's memory what remains without the source: nothing, an earlier text, or a claim's text."""
         row = next((one for one in self._rows if one.claim_of is None and one.persona_id == persona), None)
         if row is not None and (
             remaining is None or (row.status is ArchiveStatus.ACTIVE and row.origin != self._origin)
@@ -119,7 +119,7 @@ class _WithdrawalPlan:
             self._add_change(self._restore_statement(row, remaining))
 
     def settle_claim(self, row: StoredMemory, remaining: StoredMemory | None) -> None:
-        """Make a claim say what is left of its source's claims, or archive it if it would not be a claim."""
+        """Give a claim what remains of its source's statements, or archive it if it contradicts nothing any more."""
         # Claims that someone archived stay archived; those set aside by a withdrawal may come back.
         if row.origin == self._origin or (row.archive_reason and not row.is_set_aside):
             self._add_change(self.withdraw_row(row))
@@ -135,13 +135,13 @@ class _WithdrawalPlan:
             self._add_change(self.withdraw_row(row))
 
     def add_claims(self, claims: Sequence[StoredMemory], key: str, new_id: NewId) -> None:
-        """Add claims for statements that only repeated the source and now contradict the memory."""
+        """Add claims for sources that only repeated the withdrawn one and now contradict the memory."""
         for one in claims:
             claim = replace(one, id=new_id("mem"), claim_of=key, pinned=False, revision=self._revision)
             self.changes.append(MemoryChange(outcome=MemoryOutcome.CREATED, memory=claim))
 
     def _matching_claim(self, remaining: StoredMemory) -> StoredMemory | None:
-        """Return the active or set aside claim that says what is left, by the same source; None without one."""
+        """Return the claim of the same source with the text that remains after the withdrawal; None without one."""
         return next(
             (
                 one
@@ -155,7 +155,7 @@ class _WithdrawalPlan:
         )
 
     def _release_key(self, row: StoredMemory | None, key: str) -> None:
-        """Rename a memory's key, so that another one can take it; withdraw the memory if it is not."""
+        """Rename a withdrawn memory's key, so that the memory that takes its place can have it."""
         if row is None:
             return
         withdrawn_row = row if row.is_withdrawn else _withdraw_memory(row, self._at)

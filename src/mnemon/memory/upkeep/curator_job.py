@@ -97,7 +97,7 @@ async def _archive_outdated(tx: Tx, scope: Scope, gated: GatedPlan) -> tuple[str
 
 
 async def _fold_fragments(tx: Tx, scope: Scope, fold: Fold, vectors: TextVectors | None) -> StoredMemory:
-    """Store the fold as one memory that links its fragments, and archive the fragments as folded."""
+    """Store several memories as one that links them (a fold), and archive them as folded; return the one."""
     (remembered,) = await remember_facts(tx, scope, [_fact_of_fold(fold)], vectors=vectors)
     fragments = [one.id for one in fold.memories if one.id != remembered.memory.id]
     await archive_memories(tx, scope, fragments, ArchiveReason.FOLDED, note=f"folded into {remembered.memory.id}")
@@ -129,7 +129,7 @@ def _fact_of_fold(fold: Fold) -> Fact:
 
 
 async def unfold_memory(tx: Tx, scope: Scope, fold_id: str) -> list[StoredMemory]:
-    """Undo a fold: make its fragments active again, return them, and archive the fold as unwanted.
+    """Undo a fold of memories: make its fragments active again, return them, and archive the fold as unwanted.
 
     Raises NotFound, and Conflict if the memory is not a fold.
     """

@@ -46,7 +46,7 @@ async def global_memories(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemo
 
 
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
-    """Return the person's current spine; None before the first."""
+    """Return the person's current spine (long-term summary); None before the first."""
     row = await tx.fetch_one_or_none(SQL["latest_spine"], **_owner_params(scope))
     return None if row is None else _spine_of(row)
 
