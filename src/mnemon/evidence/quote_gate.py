@@ -99,7 +99,7 @@ class Quotation:
 
     @property
     def text(self) -> str:
-        """Return the quote as it occurs in its source."""
+        """Return the quoted words as they occur in their source."""
         return self.passage.text[self.start : self.end]
 
 
@@ -124,7 +124,7 @@ def quotable_passages(turn: Turn) -> tuple[Passage, ...]:
 
 @reads_outside_text
 def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
-    """Return the first occurrence of the quote in the sources; None when there is none."""
+    """Return where the quote first occurs, at whole words, in the passages; None when it does not."""
     wanted = normalize_quote(quote)
     if not any(sign.isalnum() for sign in wanted):
         return None
@@ -147,7 +147,7 @@ def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
 
 @reads_outside_text
 def normalize_quote(text: str) -> str:
-    """Return the text as quotes are compared: white space collapsed, quotation marks straight."""
+    """Return a quote as quotes are compared: white space collapsed, quotation marks straight."""
     return _normalize_text(text.strip())
 
 
@@ -157,13 +157,13 @@ def render_output(output: Any) -> str:
 
 
 def _passage_from_message(message: TurnMessage, turn: Turn) -> Passage:
-    """Return the whole message as a quotable passage, with its speaker's name."""
+    """Return a whole message as a quotable passage, with its speaker's name."""
     who = message.name or (turn.user_name if message.role is Role.USER else "tool")
     return Passage(message_id=message.message_id, text=message.content, who=who, role=message.role, at=message.at)
 
 
 def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:
-    """Yield each string in a tool's output, then the whole output as rendered."""
+    """Yield each string in a tool's output as a quotable passage, then the whole output as rendered."""
     if outcome.output is None:
         return
     # The whole result comes last: it serves quotes that span several values, and has no pointer.
@@ -172,7 +172,7 @@ def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:
 
 
 def _string_leaves(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each string in the JSON value with its pointer."""
+    """Yield each string in the JSON value with its JSON pointer."""
     if len(pointer) > _LONGEST_POINTER:
         return
     if isinstance(value, str):
@@ -186,12 +186,12 @@ def _string_leaves(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]
 
 
 def _normalize_text(text: str) -> str:
-    """Collapse white space and straighten quotation marks, without stripping."""
+    """Return the text with white space collapsed and quotation marks straight, not stripped."""
     return _SPACES.sub(" ", text).translate(_MARKS)
 
 
 def _source_offsets(text: str) -> list[int]:
-    """Return, for each character of the normalized text, its position in the original."""
+    """Return, for each character of the text as `_normalize_text` gives it, its position in the text."""
     places: list[int] = []
     at = 0
     for space in _SPACES.finditer(text):
@@ -202,16 +202,17 @@ def _source_offsets(text: str) -> list[int]:
 
 
 def _is_whole_span(text: str, start: int, end: int) -> bool:
-    """Say whether neither end of the span cuts a word or a number in two."""
+    """Say whether neither end of a span of text cuts a word or a number in two."""
     return not _is_inside_word(text, start) and not _is_inside_word(text, end)
 
 
 def _is_inside_word(text: str, at: int) -> bool:
-    """Say whether the position lies within a word or a number."""
+    """Say whether a position in a text lies within a word or a number."""
     if at <= 0 or at >= len(text):
         return False
     left, right = text[at - 1], text[at]
     if left.isalnum() and right.isalnum():
+        # Where words are written without spaces, any two letters may belong to different ones.
         return not (_is_unspaced_script(left) or _is_unspaced_script(right))
     # A dot or comma between digits belongs to the number.
     if right in ".," and left.isdigit():

@@ -16,24 +16,25 @@ class MnemonSession(SessionABC):
     def __init__(
         self, session_id: str, client: Mnemon, *, session_settings: SessionSettings | dict[str, Any] | None = None
     ) -> None:
+        """Make a session of the OpenAI Agents SDK over a client, whose person's notes hold the items."""
         self.session_id = session_id
         self.session_settings = coerce_session_settings(session_settings or SessionSettings())
         self._roll = Roll(client, ["openai-agents", session_id])
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the latest `limit` items, oldest first; without a limit, as many as the settings say, or all."""
+        """Return the session's latest `limit` items, oldest first; without a limit what the settings say, or all."""
         items: list[TResponseInputItem] = await self._roll.last(resolve_session_limit(limit, self.session_settings))
         return items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append the items."""
+        """Append the items to the session."""
         await self._roll.add(items)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Remove and return the latest item; None if there is none."""
+        """Remove and return the session's latest item; None if there is none."""
         item: TResponseInputItem | None = await self._roll.pop()
         return item
 
     async def clear_session(self) -> None:
-        """Delete every item."""
+        """Delete every item of the session."""
         await self._roll.clear()

@@ -14,19 +14,21 @@ class Roll:
     """One list, in one namespace of the client's person."""
 
     def __init__(self, client: Mnemon, namespace: Sequence[str]) -> None:
+        """Make a list of JSON values over a client, whose notes in this namespace hold the values."""
         self.client = client
         self.namespace = list(namespace)
 
     async def add(self, values: Sequence[Any]) -> None:
-        """Append the values."""
+        """Append the values to the list, as notes."""
         changes = [{"op": "put", "namespace": self.namespace, "value": wrapped(value)} for value in values]
         for start in range(0, len(changes), _BATCH_SIZE):
             await self.client.write_notes(changes[start : start + _BATCH_SIZE])
 
     async def last(self, count: int | None = None) -> list[Any]:
-        """Return the last `count` values, all of them by default, oldest first."""
+        """Return the last `count` values of the list, all of them by default, oldest first."""
         if count is not None and count <= 0:
             return []
+        # From the newest page backwards, so that the last few of a long list cost one request.
         found: list[Any] = []
         while count is None or len(found) < count:
             most = _BATCH_SIZE if count is None else min(_BATCH_SIZE, count - len(found))
@@ -39,17 +41,17 @@ class Roll:
         return found[::-1]
 
     async def pop(self) -> Any | None:
-        """Remove and return the last value; None if there is none."""
+        """Remove and return the last value of the list; None if it is empty."""
         [popped] = await self.client.write_notes([{"op": "pop", "namespace": self.namespace}])
         return None if popped["note"] is None else unwrapped(popped["note"]["value"])
 
     async def clear(self) -> None:
-        """Delete every value."""
+        """Delete every value of the list."""
         await self.client.write_notes([{"op": "clear", "namespace": self.namespace}])
 
 
 def wrapped(value: Any) -> Any:
-    """Return the value, or its JSON as text where the database would refuse it: NUL characters, lone surrogates."""
+    """Return a value for a note, as JSON text where the database would refuse it: NUL characters, lone surrogates."""
     # `json.dumps` escapes to ASCII by default, so the wrapped text has neither NUL nor surrogates in it.
     text = json.dumps(value, ensure_ascii=False)
     try:
@@ -60,7 +62,7 @@ def wrapped(value: Any) -> Any:
 
 
 def unwrapped(value: Any) -> Any:
-    """Return the value that was passed to `wrapped`."""
+    """Return the value that was passed to `wrapped` and stored."""
     if isinstance(value, dict) and value.keys() == {_WRAPPED_KEY}:
         return json.loads(value[_WRAPPED_KEY])
     return value

@@ -22,6 +22,7 @@ class ModelCall:
     """One call to a model, with all its tries."""
 
     def __init__(self, model: str, purpose: Purpose, title: str | None = None) -> None:
+        """Begin a call to a model; the clock of its duration starts here."""
         self.began = time.perf_counter()
         self.tries = 0
         self.status: int | None = None
@@ -33,18 +34,18 @@ class ModelCall:
         self._error: Exception | None = None
 
     def record_success(self, tokens: Usage) -> Usage:
-        """Store what the call cost and return it with the call's duration and the model's name."""
+        """Store what the model call cost and return it with the call's duration and the model's name."""
         self._usage = replace(tokens, latency_ms=self._elapsed_ms(), model=self._model)
         return self._usage
 
     def record_failure(self, failure: ModelFailure, error: Exception | None = None) -> ModelDown:
-        """Store the failure and return the error to raise; no further try is made."""
+        """Store why the model call failed and return the error to raise; no further try is made."""
         self._failure, self._error, self.status = failure, error, failure.status
         return failure.to_error()
 
     @contextmanager
     def log_when_done(self) -> Iterator["ModelCall"]:
-        """Write the log line when the call is over, however it ends."""
+        """Write the log line `model_call` when the block ends, however it ends."""
         try:
             yield self
         except ModelDown:
@@ -61,6 +62,7 @@ class ModelCall:
             self._log_outcome(CallOutcome.OK)
 
     def _log_outcome(self, outcome: CallOutcome) -> None:
+        """Log the line of a call that did not fail, with its duration, tries and tokens."""
         usage = self._usage or Usage()
         log.info(
             "model_call",
@@ -75,6 +77,7 @@ class ModelCall:
         )
 
     def _log_failure(self) -> None:
+        """Log a warning for a call that failed, with the operator's next step."""
         failure = self._failure
         log.warning(
             "model_call",
@@ -88,4 +91,5 @@ class ModelCall:
         )
 
     def _elapsed_ms(self) -> float:
+        """Return the milliseconds since the call began."""
         return round((time.perf_counter() - self.began) * 1000, 1)

@@ -45,7 +45,7 @@ def _connect_remote(
     policy: RetryPolicy,
     way: "RequestPriority | None",
 ) -> Llm:
-    """Return the model of this vendor. Raise Misconfigured when the vendor is unknown."""
+    """Return the model of this vendor, with retries; raise Misconfigured when the vendor is unknown."""
     # Imported here, so that a command that uses no model starts without an HTTP client.
     from mnemon.llm.remote import RemoteLlm
     from mnemon.llm.vendor import LlmVendor

@@ -18,6 +18,7 @@ class VendorRejected(Exception):
     """The server responded with an error, by status or inside a stream that had begun well."""
 
     def __init__(self, status: int, cause: str, *, after: float | None = None, spent: bool = False) -> None:
+        """Keep a rejected model request's status, reason, Retry-After and whether the quota is used up."""
         super().__init__(cause)
         self.status = status
         self.after = after
@@ -92,12 +93,12 @@ class ModelFailure:
     """Seconds the server asked to wait."""
 
     def to_error(self) -> ModelDown:
-        """Return the error to raise."""
+        """Return the failure as the ModelDown to raise."""
         return ModelDown(self.detail, code=self.code)
 
 
 def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailure:
-    """Return the failure that an exception of a request means."""
+    """Return the ModelFailure that an exception of a request means: what to tell, to log, and to retry."""
     # The order matters: a ConnectTimeout is a TimeoutException, and timeouts are TransportErrors or OSErrors.
     match error:
         case httpx2.ConnectTimeout():
@@ -122,41 +123,41 @@ def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailu
 
 
 def timeout_failure(model: str, timeout: float) -> ModelFailure:
-    """Return the failure for a model that did not answer in time."""
+    """Return the failure for a model that did not answer in time, which may be retried."""
     detail = f"{model} did not answer within {timeout:g} s. Try again, or raise MNEMON_MODEL_TIMEOUT_S."
     step = "raise MNEMON_MODEL_TIMEOUT_S, use a faster model, or check that the model's server answers at all"
     return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.TIMEOUT, next_step=step, again=True)
 
 
 def unusable_failure(model: str, why: str) -> ModelFailure:
-    """Return the failure for an answer that cannot be used."""
+    """Return the failure for an answer that cannot be used, which is not retried."""
     detail = f"{model} gave an answer that cannot be used: {why}. Ask again, or use another model."
     step = "nothing if it is rare; otherwise use a model that keeps to a JSON schema"
     return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
 def not_a_model_failure(model: str) -> ModelFailure:
-    """Return the failure for a web page in place of an answer."""
+    """Return the failure for a web page in place of an answer, which is not retried."""
     step = "check MNEMON_MODEL_BASE_URL: the server there is not a model"
     detail = f"{model} gave an answer that cannot be used: it is a web page. {step[0].upper()}{step[1:]}."
     return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
 def cut_off_failure(model: str, why: str) -> ModelFailure:
-    """Return the failure for a reply that began and did not end."""
+    """Return the failure for a reply that began and did not end, which is not retried."""
     detail = f"{model} broke off in the middle of its reply ({why}). Ask again."
     step = "nothing if it is rare; otherwise look at the network and the model's server"
     return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.CUT, next_step=step, again=False)
 
 
 def short_cause(error: Exception) -> str:
-    """Return at most 200 characters of the error's first line; they may quote what the server sent."""
+    """Return at most 200 characters of an error's first line; they may quote what the server sent."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:200]
 
 
 def _unreachable_failure(model: str, cause: str) -> ModelFailure:
-    """Return the failure for a server that cannot be reached, which may be retried."""
+    """Return the failure for a model's server that cannot be reached, which may be retried."""
     detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
     step = "check MNEMON_MODEL_BASE_URL and that the model's server runs"
     return ModelFailure(
@@ -165,7 +166,7 @@ def _unreachable_failure(model: str, cause: str) -> ModelFailure:
 
 
 def _refused_failure(detail: str, next_step: str, status: int | None = None) -> ModelFailure:
-    """Return the failure for a request that the vendor refuses, which is not retried."""
+    """Return the failure for a request that the model's vendor refuses, which is not retried."""
     outcome = CallOutcome.REFUSED
     return ModelFailure(
         detail=detail, code=REFUSED_CODE, outcome=outcome, next_step=next_step, status=status, again=False
@@ -173,7 +174,7 @@ def _refused_failure(detail: str, next_step: str, status: int | None = None) -> 
 
 
 def _busy_failure(detail: str, next_step: str, error: VendorRejected, *, again: bool) -> ModelFailure:
-    """Return the failure for a server that is overloaded or broken, with its Retry-After."""
+    """Return the failure for a server that is overloaded, broken or out of quota, with its Retry-After."""
     outcome, status, after = CallOutcome.UNAVAILABLE, error.status, error.after
     return ModelFailure(
         detail=detail,
@@ -187,7 +188,7 @@ def _busy_failure(detail: str, next_step: str, error: VendorRejected, *, again: 
 
 
 def _status_failure(error: VendorRejected, model: str) -> ModelFailure:
-    """Return the failure for a response with an error status."""
+    """Return the failure for a response with an error status, by that status."""
     status = error.status
     if status in (401, 403):
         detail = f"{model} refused the key ({status}). Set MNEMON_MODEL_API_KEY to one that is valid."

@@ -29,16 +29,17 @@ class MeteredLlm:
     """Counts the calls, tokens and seconds of another model, by model and purpose."""
 
     def __init__(self, llm: Llm) -> None:
+        """Wrap the model whose calls are counted in the metrics."""
         self._llm = llm
         self.name = llm.name
         self.offline = llm.offline
 
     async def close(self) -> None:
-        """Close the model's connections."""
+        """Close the wrapped model's connections."""
         await self._llm.close()
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
-        """Pass the question on and count the call."""
+        """Return the wrapped model's answer and count the call, its tokens and its seconds."""
         try:
             with span("model", model=self.name, purpose=question.purpose, title=question.title):
                 answer = await self._llm.answer(question)
@@ -49,7 +50,7 @@ class MeteredLlm:
         return answer
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        """Pass the request on and count the call when its reply is finished or fails."""
+        """Yield the wrapped model's reply and count the call when it is finished or fails."""
         try:
             async with aclosing(self._llm.chat(request)) as events:
                 async for event in events:
@@ -61,6 +62,7 @@ class MeteredLlm:
             raise
 
     def _count_success(self, purpose: Purpose, usage: Usage) -> None:
+        """Count a call that succeeded, its seconds and its tokens in the metrics."""
         MODEL_CALLS.labels(self.name, purpose, "ok").inc()
         MODEL_SECONDS.labels(self.name, purpose).observe(usage.latency_ms / 1000)
         spent = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
@@ -68,11 +70,12 @@ class MeteredLlm:
             MODEL_TOKENS.labels(self.name, purpose, kind).inc(tokens)
 
     def _count_failure(self, purpose: Purpose, error: ModelDown) -> None:
+        """Count a call that failed in the metrics, by the code of its error."""
         MODEL_CALLS.labels(self.name, purpose, error.code).inc()
 
 
 def cost_usd(usage: Usage) -> float | None:
-    """Return the price of these tokens in dollars: 0 offline, None when no price is known, as for local models."""
+    """Return the list price of these tokens in dollars: 0 offline, None when no price is known (local models)."""
     if usage.model == OFFLINE_NAME:
         return 0.0
     provider, _, model = usage.model.partition(":")
@@ -87,5 +90,6 @@ def cost_usd(usage: Usage) -> float | None:
     )
     try:
         return float(calc_price(tokens, model, provider_id=PRICED_PROVIDERS[provider]).total_price)
+    # The price list does not know the model, or not this provider's.
     except LookupError:
         return None

@@ -42,6 +42,7 @@ class McpDoor:
     def __init__(
         self, services: Services, rate_limit: RateLimit, *, manager: StreamableHTTPSessionManager | None = None
     ) -> None:
+        """Make the MCP door, with the MCP library's session manager unless one is given."""
         self._services = services
         self._rate_limit = rate_limit
         self._manager = manager or session_manager(
@@ -49,10 +50,11 @@ class McpDoor:
         )
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
-        """Return the context in which requests are answered, for the application's lifespan."""
+        """Return the context manager in which the door answers requests, for the application's lifespan."""
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Authenticate and rate-limit an MCP request, then let the library answer it; refuse it as a JSON-RPC error."""
         check_request(
             Request(scope), loopback=self._services.settings.is_loopback
         )  # answered as a problem, like the API's errors
@@ -64,21 +66,22 @@ class McpDoor:
         scope.setdefault("state", {})["mcp_caller"] = caller
         # The library would log a client that leaves in the middle of its body as an error of the server.
         body = await Request(scope, receive).body()
-        await self._manager.handle_request(scope, _after(body, receive), send)
+        await self._manager.handle_request(scope, _replay_body(body, receive), send)
 
 
-def _after(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first gives the body that was read already, then what else arrives."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return an ASGI `receive` that first gives the body that was read already, then what else arrives."""
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def received() -> Message:
+        """Return the body as the first ASGI message, after that whatever the client sends."""
         return unread.pop() if unread else await receive()
 
     return received
 
 
 def check_request(request: Request, *, loopback: bool) -> None:
-    """Refuse a request from a web page of another site, and a body that is not JSON.
+    """Raise for an MCP request of another site's web page, for a wrong host, and for a body that is not JSON.
 
     The MCP library checks the same on loopback, but answers in plain text.
     """
@@ -93,10 +96,11 @@ def check_request(request: Request, *, loopback: bool) -> None:
 
 
 def check_origin(headers: Headers, *, loopback: bool) -> None:
-    """Refuse a request that a web page of another site makes. Programs send no Origin and pass.
+    """Raise NotAllowed for a request that another site's web page makes; programs send no Origin and pass.
 
     On loopback any page of this machine may call; on a server that others can reach, only its own pages.
     """
+    # Browsers send it with every POST of a page, whose script cannot forge it.
     origin = headers.get("origin")
     if origin is None:
         return
@@ -111,7 +115,7 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
 
 
 def _origin_site(origin: str) -> str:
-    """Return the host and port of an Origin; empty for `null` and for what is no URL."""
+    """Return the host and port of an Origin header; empty for `null` and for what is no URL."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:  # `http://[`
@@ -119,7 +123,7 @@ def _origin_site(origin: str) -> str:
 
 
 def _is_loopback(site: str) -> bool:
-    """Say whether this is a loopback name, with or without a port."""
+    """Say whether a host is a loopback name, with or without a port."""
     return any(
         site == name or (site.startswith(f"{name}:") and site.removeprefix(f"{name}:").isdecimal())
         for name in _LOOPBACK_NAMES
@@ -127,7 +131,7 @@ def _is_loopback(site: str) -> bool:
 
 
 def session_manager(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
-    """Return the server behind streamable HTTP; on loopback, only for hosts and origins that are loopback, too."""
+    """Return the MCP server behind streamable HTTP; on loopback, only loopback hosts and origins may call it."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=settings.is_loopback,
         allowed_hosts=[f"{name}{port}" for name in _LOOPBACK_NAMES for port in ("", ":*")],
@@ -144,7 +148,7 @@ def session_manager(server: "Server[Any]", settings: Settings, **options: Any) -
 
 
 async def checked_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
-    """Return the caller that McpDoor authenticated for this request."""
+    """Return the caller that McpDoor authenticated for this MCP request."""
     request = ctx.request
     assert isinstance(request, Request)
     caller: McpCaller = request.state.mcp_caller
@@ -152,7 +156,7 @@ async def checked_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
 
 
 def _refusal_response(error: MnemonError) -> JSONResponse:
-    """Return the error as a JSON-RPC error, as the protocol wants it, with the status of its cause."""
+    """Return an error as a JSON-RPC error, as the protocol wants it, with the HTTP status of its cause."""
     note_error(error)
     match error:
         case RateLimited(retry_after=seconds):

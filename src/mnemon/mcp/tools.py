@@ -36,19 +36,20 @@ class McpTools:
     """Every tool of Mnemon, as MCP offers and calls it."""
 
     def __init__(self, services: Services) -> None:
+        """Make the MCP tools: Mnemon's own and those of the reference `server-memory`."""
         self._services = services
         self._tools = all_tools(context=self._read_context, forget=_forget_memory, engagement=_read_engagement)
         self._server_memory = server_memory_tools(_forget_memory)
 
     def tools_for(self, caller: McpCaller) -> Mapping[str, Tool]:
-        """Return the tools this caller may call; a run gets only its decisions, and only if its agent reviews them."""
+        """Return the tools this MCP caller may call; a run gets its decisions only, if its agent reviews them."""
         if caller.agent_id is not None:
             return {GetMyDecisions.name: self._tools[GetMyDecisions.name]} if caller.reviews else {}
         offered = self._server_memory if caller.server_memory else self._tools
         return {name: tool for name, tool in offered.items() if tool.needs in caller.grants}
 
     def list_tools(self, caller: McpCaller) -> list[types.Tool]:
-        """Return the same tools as MCP describes them."""
+        """Return the tools this MCP caller may call as `tools/list` describes them."""
         return [
             types.Tool(
                 name=tool.name,
@@ -66,7 +67,7 @@ class McpTools:
     async def call_tool(
         self, caller: McpCaller, name: str, given: Mapping[str, Any], call_id: str
     ) -> types.CallToolResult:
-        """Run a tool and return its result; errors are results too, so that the model can correct its call."""
+        """Run a tool in one transaction and return its result; errors are results too, so that a model can react."""
         tool = self.tools_for(caller).get(name)
         if tool is None:
             message = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
@@ -75,6 +76,7 @@ class McpTools:
             arguments = tool.arguments.model_validate(given)
             text = tool.text_to_embed(arguments)
             tool_caller = as_tool_caller(caller, self._services)
+            # Before the transaction: embedding and indexing take long and must hold no connection.
             vector = None if text is None else await prepare_query(self._services, tool_caller.scope, text)
             async with self._services.db.tx(caller.org_id) as tx:
                 ran = await run_tool(tx, tool, tool_caller, arguments, vector, call_id=call_id)
@@ -97,6 +99,7 @@ class McpTools:
     async def _read_context(
         self, tx: Tx, caller: Caller, query: str, vector: np.ndarray | None, budget: int | None
     ) -> dict[str, Any]:
+        """Return the prompt's context for a query as the tool `get_context` shows it."""
         made = await preview_context(
             tx,
             self._services,
@@ -118,16 +121,20 @@ def error_result(message: str, *, code: str) -> types.CallToolResult:
 
 
 async def _forget_memory(tx: Tx, caller: Caller, memory_id: str) -> dict[str, Any]:
+    """Forget a memory for the tool `forget`; return the receipt as JSON."""
     receipt = await forget_memory(tx, caller.scope, memory_id)
     return {"id": receipt.id, "at": format_time(receipt.at), "removed": receipt.removed, "redacted": receipt.redacted}
 
 
 async def _read_engagement(tx: Tx, caller: Caller) -> dict[str, Any] | None:
+    """Return the engagement for the tool `get_engagement`; None where there is none for this persona."""
     return await load_tool_view(tx, caller.scope)
 
 
 def _input_schema(tool: Tool) -> dict[str, Any]:
+    """Return the JSON schema of a tool's arguments without the title that pydantic adds."""
     schema = tool.arguments.model_json_schema()
     schema.pop("title", None)
+    # A tool without arguments still has to describe an object.
     schema.setdefault("properties", {})
     return schema

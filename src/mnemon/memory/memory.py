@@ -73,19 +73,19 @@ class StoredMemory:
 
     @property
     def mark(self) -> str | None:
-        """Return the source in words for a reader; None if it needs no mark."""
+        """Return the memory's source in words for a reader; None if it needs no mark."""
         if speaks_for_person(self.trust):
             return None if self.claim_of is None else f"the {self.trust}"
         return source_mark(self.trust, self.origin)
 
     @property
     def is_withdrawn(self) -> bool:
-        """Say whether it was archived because its source was withdrawn, so that it counts as never said."""
+        """Say whether the memory was archived because its source was withdrawn: it counts as never said."""
         return self.archive_reason is ArchiveReason.WRONG and self.note == WITHDRAWN
 
     @property
     def is_set_aside(self) -> bool:
-        """Say whether it is a claim that a withdrawal archived, because its source was contradicted later."""
+        """Say whether the memory is a claim that a withdrawal archived, as its source was contradicted later."""
         return self.archive_reason is ArchiveReason.OUTDATED and self.note == SET_ASIDE
 
     @property
@@ -94,7 +94,7 @@ class StoredMemory:
         return self.line_with_claims(0)
 
     def line_with_claims(self, further_claims: int) -> str:
-        """Return the same line, mentioning the number of further claims that contradict the same memory."""
+        """Return the memory's line, with the number of further claims that contradict the same memory."""
         if self.mark is None:
             return self.content
         more = f", and {further_claims} further claim{'s' if further_claims > 1 else ''}" if further_claims else ""
@@ -124,5 +124,5 @@ class MemoryVersion:
 
     @property
     def is_repeat(self) -> bool:
-        """Say whether it only records that another source said the same."""
+        """Say whether the version only records that another source said the same."""
         return self.number < 0

@@ -50,7 +50,7 @@ async def remember_facts(
     at: datetime | None = None,
     extracted: bool = False,
 ) -> list[RememberedFact]:
-    """Store each fact, count it as another mention, or insert it into its memory's history.
+    """Store each fact as a memory of the person, count another mention, or insert it into the history.
 
     The person's row must exist. `at` is when it was said; None means now. `extracted` facts were found by
     reflection, not stated by a caller.
@@ -92,7 +92,7 @@ class FactBatch:
 
     @classmethod
     def empty(cls, stamp: WriteStamp, *, persona_id: str | None = None) -> "FactBatch":
-        """Return a batch for a person without memories."""
+        """Return a batch of facts for a person without memories."""
         return cls(
             persona_id=persona_id, stamp=stamp, extracted=False, held={}, past={}, told=set(), buried=frozenset()
         )
@@ -152,7 +152,7 @@ class FactBatch:
         return change
 
     def _claim_place(self, persona_id: str | None, fact: Fact) -> MemoryPlace:
-        """Return the place of the source's claim. Each source has its own, even if another source's name is similar."""
+        """Return the place of the source's claim; each source has its own, even if another's name is similar."""
         # Earlier releases keyed claims by the slug of the source's name; keep using such a key if it is this source's.
         place, earlier = (persona_id, claim_key(fact)), (persona_id, legacy_claim_key(fact))
         held = self.held.get(earlier)
@@ -161,7 +161,7 @@ class FactBatch:
         return earlier
 
     def _record_change(self, place: MemoryPlace, change: MemoryChange) -> None:
-        """Put the change into `held` and `past`."""
+        """Put a change into the batch's memories and versions, so that the next fact sees it."""
         self.held[place] = change.memory
         known = {one.number: one for one in (*self.past.get(change.memory.id, ()), *change.versions)}
         for number, (since, until) in change.moved.items():
@@ -172,7 +172,7 @@ class FactBatch:
 
 
 async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteStamp, *, extracted: bool) -> FactBatch:
-    """Read the memories, versions, statements and tombstones that the facts may concern."""
+    """Return the memories, versions, statements and tombstones that the facts may concern."""
     earliest: dict[str, datetime] = {}
     for fact in facts:
         at = fact.valid_from or stamp.at
@@ -201,6 +201,7 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
 
 
 def _statement_key(memory_id: str, ground: QuoteLocation, digest: str) -> store.StatementKey:
+    """Return what identifies a recorded statement: memory, message, position and hash of the content."""
     return (memory_id, ground.message_id, ground.start, ground.end, digest)
 
 
@@ -246,7 +247,7 @@ async def store_vectors(
 
 
 async def _load_results(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> list[RememberedFact]:
-    """Return the outcome of each statement, with its memory as it is after all of them."""
+    """Return the outcome of each remembered fact, with its memory as it is after all of them."""
     last = {change.memory.id: change.memory for change in changes}
     shown = {one.id: one for one in await store.with_provenance(tx, scope, list(last.values()))}
     return [

@@ -25,7 +25,7 @@ StatementKey = tuple[str, str, int, int, str]
 
 
 async def by_keys(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[StoredMemory]:
-    """Return the memories under the keys that the scope's persona may see."""
+    """Return the memories under these keys that the scope's persona may see."""
     rows = await tx.fetch_all(SQL["by_keys"], **_owner_params(scope), persona_id=scope.persona_id, keys=list(set(keys)))
     return [memory_of(row) for row in rows]
 
@@ -59,7 +59,7 @@ async def owner_of(tx: Tx, scope: Scope, memory_id: str) -> str | None:
 
 
 async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, tuple[MemoryVersion, ...]]:
-    """Return the past versions of each memory in the order of their validity."""
+    """Return the past versions of each of these memories, in the order of their validity, by memory id."""
     found: dict[str, tuple[MemoryVersion, ...]] = {}
     if ids:
         for row in await tx.fetch_all(SQL["versions"], **_owner_params(scope), ids=list(ids)):
@@ -68,7 +68,7 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
 
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Return the same memories, each with its latest provenance."""
+    """Return the same memories, each with the latest messages in which it was said."""
     rows = await tx.fetch_all(
         SQL["provenance"], **_owner_params(scope), ids=[one.id for one in memories], most=MOST_PROVENANCE
     )
@@ -83,13 +83,13 @@ async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]
 
 
 async def recorded_statements(tx: Tx, scope: Scope, message_ids: Iterable[str]) -> set[StatementKey]:
-    """Return the recorded statements that these messages made."""
+    """Return the recorded statements (memory, message, position, hash) that these messages made."""
     rows = await tx.fetch_all(SQL["told_before"], **_owner_params(scope), message_ids=list(set(message_ids)))
     return {(row["memory_id"], row["message_id"], row["starts"], row["ends"], row["content_hash"]) for row in rows}
 
 
 async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> None:
-    """Write the changes in order; a memory changed more than once is written once, in its last state."""
+    """Write the changes of memories in order; one changed more than once is written once, in its last state."""
     done = [change for change in changes if change.outcome is not MemoryOutcome.SKIPPED]
     # A memory may be created and changed within one batch; it is inserted in its last state.
     created = {change.memory.id for change in done if change.outcome is MemoryOutcome.CREATED}
@@ -118,7 +118,7 @@ async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -
 
 
 async def write_provenance(tx: Tx, scope: Scope, statements: Sequence[tuple[str, QuoteLocation, str]]) -> None:
-    """Record where each memory was said: memory id, location of the quote, hash of the content."""
+    """Insert into `memory_provenance` where each memory was said: the quote's place and its content's hash."""
     rows = [
         {
             **_owner_params(scope),
@@ -197,7 +197,7 @@ async def pinned_and_seeded(tx: Tx, scope: Scope, *, most: int) -> list[StoredMe
 
 
 async def sharing_entities(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[StoredMemory]:
-    """Return the important memories that mention one of the entities."""
+    """Return the important memories that mention one of the entities and that the persona may see."""
     wanted = sorted(set(keys))
     if not wanted:
         return []
@@ -218,10 +218,12 @@ async def names_in_use(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str | N
 
 
 def _owner_params(scope: Scope) -> dict[str, str]:
+    """Return the parameters that name the person whose memories a statement touches."""
     return {"org_id": scope.org_id, "user_id": scope.user}
 
 
 def _provenance_of(row: Row) -> tuple[Provenance, ...]:
+    """Return where a memory was said, from the arrays of a row of `with_provenance`."""
     if row["times"] is None:
         return ()
     columns = (row["turn_ids"], row["message_ids"], row["quotes"], row["times"])
@@ -232,7 +234,7 @@ def _provenance_of(row: Row) -> tuple[Provenance, ...]:
 
 
 def memory_of(row: Row, provenance: tuple[Provenance, ...] = ()) -> StoredMemory:
-    """Return the memory in a row of `memories`."""
+    """Return a row of `memories` as a StoredMemory."""
     return StoredMemory(
         id=row["id"],
         persona_id=row["persona_id"],
@@ -270,6 +272,7 @@ def memory_of(row: Row, provenance: tuple[Provenance, ...] = ()) -> StoredMemory
 
 
 def _version_of(row: Row) -> MemoryVersion:
+    """Return a row of `memory_versions` as a MemoryVersion."""
     return MemoryVersion(
         number=row["number"],
         content=row["content"],
@@ -299,5 +302,5 @@ def trust_of_row(row: Row, prefix: str = "") -> Trust:
 
 
 def _trust_columns(level: Trust) -> dict[str, str]:
-    """Return both trust columns: the coarse word and the level."""
+    """Return both columns in which a memory's trust is stored: the coarse word and the level."""
     return {"trust": coarse_trust(level), "trust_level": level}

@@ -29,7 +29,7 @@ SQL = load_statements("mnemon.notes")
 
 
 async def apply_changes(tx: Tx, scope: Scope, changes: Sequence[NoteChange]) -> list[NoteChangeResult]:
-    """Make all changes in their order; return the result of each."""
+    """Make all changes of a person's notes in their order; return the result of each."""
     puts = [one for one in changes if isinstance(one, PutNote)]
     if puts:
         # Otherwise an expired note that is not swept yet would count as present for `if_absent`, and keep its
@@ -41,7 +41,7 @@ async def apply_changes(tx: Tx, scope: Scope, changes: Sequence[NoteChange]) -> 
 
 
 async def _enqueue_upkeep(tx: Tx, scope: Scope, puts: Sequence[PutNote]) -> None:
-    """Queue the embedding of texts without a vector, and the sweep after the first of the notes expires.
+    """Queue the embedding of notes' texts without a vector, and the sweep after the first note expires.
 
     A vector of the server's own embedder makes its model the active one where there is none yet.
     """
@@ -56,7 +56,7 @@ async def _enqueue_upkeep(tx: Tx, scope: Scope, puts: Sequence[PutNote]) -> None
 
 
 async def _apply_change(tx: Tx, scope: Scope, change: NoteChange) -> NoteChangeResult:
-    """Make one change."""
+    """Make one change of a person's notes: put, delete, clear, pop or sweep; return its result."""
     if isinstance(change, PutNote):
         return await _put_note(tx, scope, change)
     owner = _owner_params(scope)
@@ -73,7 +73,7 @@ async def _apply_change(tx: Tx, scope: Scope, change: NoteChange) -> NoteChangeR
 
 
 async def _put_note(tx: Tx, scope: Scope, put: PutNote) -> NoteChangeResult:
-    """Write the note and replace its texts and vectors."""
+    """Write the note and replace its texts and vectors; `count` 0 when `if_absent` found one there."""
     owner, key = _owner_params(scope), put.key if put.key is not None else tx.new_id("nte")
     address = {**owner, "namespace": [*put.namespace], "key": key}
     count = await tx.execute(
@@ -98,7 +98,7 @@ async def _put_note(tx: Tx, scope: Scope, put: PutNote) -> NoteChangeResult:
 async def read_notes(
     tx: Tx, scope: Scope, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
 ) -> list[StoredNote | None]:
-    """Return each of the notes, None for one that does not exist; `refresh` restarts their time to live."""
+    """Return the notes at these addresses, None for one that does not exist; `refresh` restarts their lives."""
     owner = _owner_params(scope)
     rows = [await tx.fetch_one_or_none(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
     found = [None if row is None else _note_from_row(row) for row in rows]
@@ -108,7 +108,7 @@ async def read_notes(
 
 
 async def search_notes(tx: Tx, scope: Scope, wanted: NoteSearch, *, refresh: bool = False) -> list[StoredNote]:
-    """Return the notes that meet the criteria; `refresh` restarts their time to live."""
+    """Return the person's notes that meet the criteria; `refresh` restarts their time to live."""
     conditions = [{"path": [*c.path], "op": c.test, "value": c.value} for c in wanted.conditions]
     rows = await tx.fetch_all(
         SQL["search"],
@@ -154,16 +154,18 @@ async def list_namespaces(
 
 
 async def _refresh_expiry(tx: Tx, scope: Scope, places: Sequence[int]) -> None:
-    """Restart the time to live of these notes."""
+    """Restart the time to live of the notes at these positions."""
     if places:
         await tx.execute(SQL["refresh"], **_owner_params(scope), places=list(places), now=tx.now)
 
 
 def _owner_params(scope: Scope) -> dict[str, Any]:
+    """Return the parameters that name the person whose notes a statement touches."""
     return {"org_id": scope.org_id, "user_id": scope.user}
 
 
 def _note_from_row(row: Row) -> StoredNote:
+    """Return a row of `notes` as a StoredNote, with its score where it was searched by meaning."""
     score = row.get("score")
     return StoredNote(
         namespace=tuple(row["namespace"]),

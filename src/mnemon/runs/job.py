@@ -28,6 +28,7 @@ class HeartbeatJob:
     """The job that starts a run at each slot of an agent's schedule, once per slot."""
 
     def __init__(self, services: Services) -> None:
+        """Make the job that starts the runs of scheduled agents."""
         self._db = services.db
 
     def job_kind(self) -> JobKind:
@@ -35,7 +36,7 @@ class HeartbeatJob:
         return JobKind(name=HEARTBEAT_KIND, run=self.wake_agent)
 
     async def wake_agent(self, attempt: Attempt) -> None:
-        """Start a run for the slot that is due and wait for the next one.
+        """Start the agent's run for the slot that is due, if it is not busy, and wait for the next slot.
 
         While the agent is busy no run is started: the slot is joined to the next.
         """
@@ -81,7 +82,7 @@ class HeartbeatJob:
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return every kind of work that this room does."""
+    """Return every kind of work of agents: chat, runs, expiry, heartbeats and removal."""
     return (
         AgentChatJob(services).job_kind(),
         RunJob(services).job_kind(),

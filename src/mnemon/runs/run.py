@@ -72,7 +72,7 @@ class RunUsage:
     model: str = ""
 
     def plus(self, other: "RunUsage") -> "RunUsage":
-        """Return the sum of both; a cost that is unknown counts as nothing unless both are."""
+        """Return the sum of both usages; a cost that is unknown counts as nothing unless both are."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         return RunUsage(
             calls=self.calls + other.calls,
@@ -85,7 +85,7 @@ class RunUsage:
         )
 
     def plus_call(self, usage: Usage, cost_usd: float | None = None) -> "RunUsage":
-        """Return the sum with one call to a model."""
+        """Return the run's usage with one more call to a model."""
         return self.plus(
             RunUsage(
                 calls=usage.calls,
@@ -131,7 +131,7 @@ class Run:
 
 
 def require_transition(run_id: str, current: RunStatus, to: RunStatus) -> RunStatus:
-    """Return the new status. Raise Conflict when a run cannot go from the current status to it."""
+    """Return a run's new status; raise Conflict when it cannot follow the current one."""
     if to not in _NEXT_STATUSES[current]:
         raise Conflict(f"Run {run_id} is {current} and cannot become {to}.", code="run_over")
     return to

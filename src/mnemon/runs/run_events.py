@@ -37,6 +37,7 @@ class EventRecorder:
     """Stores events in order, each in its own transaction, so that watchers see them at once."""
 
     def __init__(self, db: Database, scope: Scope, run_id: str, agent_id: str) -> None:
+        """Make a recorder for the events of this run or chat turn."""
         self._db = db
         self._scope = scope
         self._run_id = run_id
@@ -47,7 +48,7 @@ class EventRecorder:
         self._turn = asyncio.Lock()
 
     async def __call__(self, event: RunEvent) -> None:
-        """Store the event; pieces of text are collected first and stored every `DELTA_FLUSH_S`."""
+        """Store an event of the run; pieces of text are collected first and stored every 0.15 seconds."""
         if event.type is not RunEventType.DELTA:
             async with self._turn:
                 await self._flush_pieces()
@@ -60,17 +61,19 @@ class EventRecorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Store the collected pieces of text now."""
+        """Store the collected pieces of the run's text now."""
         async with self._turn:
             await self._flush_pieces()
 
     async def _flush_pieces(self) -> None:
+        """Store the collected pieces of text as one event; the caller holds the lock."""
         if self._pieces:
             text = "".join(self._pieces)
             self._pieces.clear()
             await self._store_event(RunEvent(type=RunEventType.DELTA, data={"text": text}))
 
     async def _store_event(self, event: RunEvent) -> None:
+        """Append the event to the run in a transaction of its own."""
         async with self._db.tx(self._scope.org_id) as tx:
             await store.append_event(tx, self._scope, self._run_id, self._agent_id, event)
 
@@ -84,6 +87,7 @@ async def watch_run(
     """
 
     async def is_over(tx: Tx) -> bool:
+        """Say whether the run has ended or was deleted."""
         run = await store.find_run(tx, scope, run_id)
         return run is None or run.status in FINAL_STATUSES
 
@@ -103,6 +107,7 @@ async def watch_chat(
     attended = loop.time()
 
     async def is_over(tx: Tx) -> bool:
+        """Say whether the chat turn has ended, was deleted, or has waited 8 seconds while nothing ran."""
         nonlocal attended
         exchange = await agent_store.find_exchange(tx, scope, turn_id)
         if exchange is None or exchange.status in FINAL_STATUSES:
@@ -148,7 +153,7 @@ async def _watch_events(
 
 
 def log_run(run: Run, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-    """Log a run that is over: the code of its error but not the text, which may quote the agent."""
+    """Log a run that is over, with the code of its error but not the text, which may quote the agent."""
     log.log(
         logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
         "run_finished",

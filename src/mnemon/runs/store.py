@@ -84,7 +84,7 @@ async def insert_run(
 
 
 async def find_run(tx: Tx, scope: Scope, run_id: str, *, locked: bool = False) -> Run | None:
-    """Return the run or None; `locked` locks its row until the transaction ends."""
+    """Return the run of this id or None; `locked` locks its row until the transaction ends."""
     row = await tx.fetch_one_or_none(SQL["run_locked" if locked else "run"], org_id=scope.org_id, run_id=run_id)
     return None if row is None else _run_from_row(row)
 
@@ -107,7 +107,7 @@ async def list_runs(
 
 
 async def list_re_examinations(tx: Tx, scope: Scope, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
-    """Return the re-examinations of these runs, oldest first."""
+    """Return the runs that re-examine these runs' decisions, oldest first."""
     rows = await tx.fetch_all(SQL["re_examinations"], org_id=scope.org_id, parent_ids=list(parent_ids), most=most)
     return [_run_from_row(row) for row in rows]
 
@@ -123,7 +123,7 @@ async def is_working(tx: Tx, scope: Scope, agent_id: str) -> bool:
 
 
 async def update_run(tx: Tx, scope: Scope, changed: Run, *, symbol: str | None = None) -> None:
-    """Write the run's columns; `symbol` is the market whose prices can end its open position."""
+    """Write the columns of a run's row; `symbol` is the market whose prices can end its open position."""
     await tx.execute(
         SQL["update_run"],
         org_id=scope.org_id,
@@ -144,7 +144,8 @@ async def update_run(tx: Tx, scope: Scope, changed: Run, *, symbol: str | None =
 
 
 async def resolve_run(tx: Tx, scope: Scope, run_id: str, end: ResolvedDecision) -> bool:
-    """Store how the decision ended; return False when it had ended before."""
+    """Store how the decision of a run ended; return False when it had ended before."""
+    # The statement leaves a decision that has ended alone: the first resolution is final.
     touched = await tx.execute(
         SQL["resolve_run"],
         org_id=scope.org_id,
@@ -206,23 +207,23 @@ async def list_events(tx: Tx, scope: Scope, run_id: str, *, after: int = 0, most
 
 
 async def insert_token(tx: Tx, scope: Scope, digest: bytes, *, run_id: str, agent_id: str) -> None:
-    """Store a token's hash as a credential of the run."""
+    """Store the hash of a token as a credential of the run."""
     await tx.execute(SQL["insert_token"], org_id=scope.org_id, digest=digest, run_id=run_id, agent_id=agent_id)
 
 
 async def delete_tokens(tx: Tx, scope: Scope, run_id: str) -> None:
-    """Delete the run's tokens."""
+    """Delete the tokens with which a run authenticates itself."""
     await tx.execute(SQL["drop_tokens"], org_id=scope.org_id, run_id=run_id)
 
 
 async def find_token_holder(tx: Tx, scope: Scope, digest: bytes) -> tuple[str, str] | None:
-    """Return the running run and its agent that a token with this hash belongs to, or None."""
+    """Return the ids of the running run and its agent that a token with this hash belongs to, or None."""
     row = await tx.fetch_one_or_none(SQL["token"], org_id=scope.org_id, digest=digest)
     return None if row is None else (row["run_id"], row["agent_id"])
 
 
 async def insert_prices(tx: Tx, scope: Scope, pushed: Sequence[Price]) -> None:
-    """Store the prices, each once."""
+    """Store the pushed prices, each once."""
     # Sorted, so that two pushes of the same prices lock the rows in one order: one waits and neither deadlocks.
     rows = [
         {"org_id": scope.org_id, "symbol": p.symbol, "at": p.at, "price": p.price, "low": p.lowest, "high": p.highest}
@@ -235,7 +236,7 @@ async def insert_prices(tx: Tx, scope: Scope, pushed: Sequence[Price]) -> None:
 async def list_prices(
     tx: Tx, scope: Scope, symbol: str, since: datetime, until: datetime, *, most: int = 100_000
 ) -> list[Price]:
-    """Return the market's prices in this period, oldest first."""
+    """Return a market's stored prices in this period, oldest first."""
     rows = await tx.fetch_all(
         SQL["prices_since"], org_id=scope.org_id, symbol=symbol, since=since, until=until, most=most
     )
@@ -243,6 +244,7 @@ async def list_prices(
 
 
 def _run_from_row(row: Row) -> Run:
+    """Return a row of `runs` as a Run."""
     return Run(
         id=row["run_id"],
         agent_id=row["agent_id"],

@@ -28,7 +28,7 @@ _MOST_MESSAGES = 400
 
 
 def boundary_from_settings(settings: Settings) -> SessionBoundary:
-    """Return the session boundary that the settings configure."""
+    """Return the idle and resume times that the settings configure."""
     return SessionBoundary(idle=settings.session_boundary, resume=settings.resume_window)
 
 
@@ -56,9 +56,10 @@ async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: Session
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return the kind of job that ends and summarizes sessions."""
+    """Return the kind of job that ends sessions and summarizes them."""
 
     async def run(attempt: Attempt) -> None:
+        """Close and summarize the session whose id is the work's key."""
         await _close_and_summarize(services, attempt)
 
     retry = WorkRetryPolicy(max_attempts=services.settings.max_attempts)
@@ -67,6 +68,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
 
 
 async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
+    """Mark the session as ended, summarize it with a model, and store the summary, in two transactions."""
     boundary = boundary_from_settings(services.settings)
     async with services.db.tx(attempt.scope.org_id) as tx:
         found = await store.find_session(tx, attempt.scope, attempt.key)
@@ -92,7 +94,7 @@ async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
 
 
 async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tuple[Session, Scope, int] | None:
-    """End the session; return it with its scope and the `seq` its summary must cover.
+    """End the session; return it with its scope and the `seq` that its summary must cover.
 
     None when there is nothing to summarize now: no such session, not over yet, or summarized already. The attempt is
     then settled, or, for a session not over yet, repeated when it may end.
@@ -118,7 +120,7 @@ async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tu
 async def _make_summary(
     services: Services, session: Session, conversation: Sequence[TurnMessage]
 ) -> tuple[SessionSummary, str]:
-    """Ask the model for a summary, or make one by rule; return it with the model's name."""
+    """Return a session's summary, by the model or by rule, with the model's name."""
     model = services.reflector
     summary = await request_structured_answer(
         model,

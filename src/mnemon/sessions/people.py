@@ -99,7 +99,7 @@ class Persona:
 async def put_persona(
     tx: Tx, scope: Scope, persona_id: str, *, name: str, prompt: str, engagement: EngagementUse
 ) -> tuple[Persona, bool]:
-    """Create or replace the persona; return it and whether it is new."""
+    """Create or replace the organization's persona; return it and whether it is new."""
     row = await tx.fetch_one(
         SQL["put_persona"],
         org_id=scope.org_id,
@@ -114,7 +114,7 @@ async def put_persona(
 
 
 async def find_persona(tx: Tx, scope: Scope, persona_id: str) -> Persona | None:
-    """Return the persona; None when it has no description and is only a name."""
+    """Return the persona of this id; None when it has no description and is only a name."""
     row = await tx.fetch_one_or_none(SQL["persona"], org_id=scope.org_id, persona_id=persona_id)
     if row is None:
         return None

@@ -11,7 +11,7 @@ SQL = load_statements("mnemon.sessions")
 
 
 async def load_session_state(tx: Tx, scope: Scope) -> SessionState | None:
-    """Return the state of this person and persona; None before their first message."""
+    """Return the session state of this person and persona; None before their first message."""
     row = await tx.fetch_one_or_none(SQL["session_state"], **_state_key(scope))
     if row is None:
         return None
@@ -44,12 +44,12 @@ async def count_all_messages(tx: Tx, scope: Scope) -> int:
 
 
 async def record_rolling_attempt(tx: Tx, scope: Scope) -> None:
-    """Record in the state that a rolling summary is being made now."""
+    """Record in the session state that a rolling summary is being made now."""
     await tx.execute(SQL["note_rolling_attempt"], **_state_key(scope), now=tx.now)
 
 
 async def record_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> None:
-    """Record in the state why the last rolling summary could not be made."""
+    """Record in the session state why the last rolling summary could not be made."""
     await tx.execute(
         SQL["note_rolling_error"],
         **_state_key(scope),
@@ -58,7 +58,7 @@ async def record_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> Non
 
 
 async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -> bool:
-    """Make the version the current one and keep it in the history; return False when a later one is current already."""
+    """Store a rolling summary as current and in the history; return False when a later one is current."""
     updated = await tx.execute(
         SQL["set_rolling"],
         **_state_key(scope),
@@ -83,12 +83,13 @@ async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -
 
 
 async def list_rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[RollingSummary]:
-    """Return up to `most` versions, newest first, of those that cover fewer than `before` messages."""
+    """Return up to `most` rolling summaries, newest first, that cover fewer than `before` messages."""
     rows = await tx.fetch_all(SQL["rolling_summaries"], **_state_key(scope), before=before, most=most)
     return [_summary_from_row(row) for row in rows]
 
 
 def _summary_from_row(row: Row) -> RollingSummary:
+    """Return a row of `rolling_summaries` as a RollingSummary."""
     return RollingSummary(
         message_count=row["message_count"],
         text=row["text"],
@@ -100,5 +101,6 @@ def _summary_from_row(row: Row) -> RollingSummary:
 
 
 def _state_key(scope: Scope) -> dict[str, str]:
+    """Return the primary key of the person's and persona's row in `session_states`."""
     # The persona is part of the primary key, which cannot be null: the empty text stands for none.
     return {"org_id": scope.org_id, "user_id": scope.user, "persona": scope.persona_id or ""}

@@ -45,7 +45,7 @@ async def enqueue_embedding(tx: Tx, scope: Scope, *, after: timedelta = timedelt
 
 
 async def list_other_models(tx: Tx, model: str) -> dict[str, str]:
-    """Return the organizations whose active model is another one, each with its model.
+    """Return the organizations whose active embedding model is another one, each with its model.
 
     Needs the operator's transaction, which sees every organization.
     """
@@ -65,7 +65,7 @@ async def assert_active(tx: Tx, model: str) -> None:
 
 
 async def assert_dimension(tx: Tx, model: str, dimension: int) -> None:
-    """Raise Misconfigured when stored vectors of the model have another length than those it returns now."""
+    """Raise Misconfigured when stored vectors of the embedding model have another length than it returns now."""
     # An endpoint may serve another model under the same name.
     rows = await tx.fetch_all(SQL["widths"], model=model, dimension=dimension)
     if rows:
@@ -78,12 +78,12 @@ async def assert_dimension(tx: Tx, model: str, dimension: int) -> None:
 
 
 async def activate_first_model(tx: Tx, scope: Scope, model: str) -> None:
-    """Make this model the active one if the organization has none."""
+    """Make this embedding model the organization's active one if it has none."""
     await tx.execute(SQL["begin_active"], org_id=scope.org_id, model=model, now=tx.now)
 
 
 async def switch_active_model(tx: Tx, scope: Scope, model: str) -> None:
-    """Make this model, which has embedded every text, the organization's active one from a server's next start on.
+    """Make this model, which has embedded every text, the organization's active one from the next start on.
 
     Texts that a server with the old model stores until then are embedded by `enqueue_unsettled`.
     """
@@ -91,7 +91,7 @@ async def switch_active_model(tx: Tx, scope: Scope, model: str) -> None:
 
 
 async def enqueue_unsettled(services: Services, unsettled: list[str]) -> None:
-    """Enqueue the embedding of what servers with the old model stored after these organizations were switched."""
+    """Enqueue the embedding of texts that servers with the old model stored after the switch to a new one."""
     for org_id in unsettled:
         scope = Scope(org_id=org_id)
         async for people in list_people(services.db, scope):
@@ -99,9 +99,10 @@ async def enqueue_unsettled(services: Services, unsettled: list[str]) -> None:
                 for user_id in people:
                     await jobs.enqueue_work(tx, scope, EMBED_KIND, user_id)
         async with services.db.tx(org_id) as tx:
+            # Last: a process that dies before leaves the organization unsettled, and enqueueing again is harmless.
             await tx.execute(SQL["settle"], org_id=org_id, model=services.embedder.model)
 
 
 async def list_unsettled_orgs(tx: Tx, model: str) -> list[str]:
-    """Return the organizations that were switched to this model and not yet passed to `enqueue_unsettled`."""
+    """Return the organizations switched to this embedding model and not yet passed to `enqueue_unsettled`."""
     return [row["org_id"] for row in await tx.fetch_all(SQL["unsettled"], model=model)]

@@ -18,7 +18,7 @@ class TextVectors:
 
 
 async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> TextVectors:
-    """Return the vectors of the texts, or none of them when the embedder does not answer."""
+    """Return the embeddings of the texts, or none of them when the embedder does not answer."""
     wanted = list(dict.fromkeys(texts))
     if not wanted:
         return TextVectors(model=embedder.model)
@@ -30,7 +30,7 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> TextVectors:
 
 
 async def embed_query(embedder: Embedder, text: str) -> np.ndarray | None:
-    """Return the query's vector; None when the embedder does not answer or the text has no words."""
+    """Return the embedding of a query; None when the embedder does not answer or the text has no words."""
     vector = (await embed_texts(embedder, [text])).by_text.get(text)
     return vector if vector is not None and np.any(vector) else None
 
@@ -43,7 +43,7 @@ async def probe_dimension(embedder: Embedder) -> int:
 
 
 def vector_literal(vector: np.ndarray | Sequence[float]) -> str:
-    """Return the vector as a PostgreSQL literal."""
+    """Return the vector as a pgvector literal, `[0.1,…]`."""
     # Seven significant digits: about as many as a float32 holds.
     values = vector.tolist() if isinstance(vector, np.ndarray) else vector
     return "[" + ",".join(["%.7g"] * len(values)) % tuple(values) + "]"

@@ -41,14 +41,14 @@ _THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> VendorRejected:
-    """Return the error that a response with an error status means."""
+    """Return the VendorRejected for a response with an error status, with its cause and Retry-After."""
     error = _find_error(body)
     spent = status == 402 or not _QUOTA_CODES.isdisjoint(_error_codes(error))
     return VendorRejected(status, _error_message(error), after=parse_retry_after(headers), spent=spent)
 
 
 def parse_stream_error(error: Any) -> Exception:
-    """Return the error that an error object in a successful response means.
+    """Return the exception for an error object in a response with status 200.
 
     It is a VendorRejected where its code tells the status, otherwise a ValueError.
     """
@@ -77,7 +77,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _parse_seconds(number: str | None) -> float | None:
-    """Return the number of a header; None when it is missing, negative, infinite or no number."""
+    """Return the number in a header; None when it is missing, negative, infinite or no number."""
     try:
         value = float(number or "")
     except ValueError:
@@ -95,7 +95,7 @@ def _parse_http_date(date: str) -> datetime | None:
 
 
 def _find_error(body: bytes) -> Any:
-    """Return the error in a body: OpenAI's object, another server's equivalent, or the text when it is not JSON."""
+    """Return the error in a response body: OpenAI's object, another server's equivalent, or the text if not JSON."""
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
@@ -107,14 +107,14 @@ def _find_error(body: bytes) -> Any:
 
 
 def _error_codes(error: Any) -> tuple[str, ...]:
-    """Return the error's code and type, as far as it has them."""
+    """Return the code and type of a server's error, as far as it has them."""
     if not isinstance(error, dict):
         return ()
     return tuple(str(kind) for name in ("code", "type") if isinstance(kind := error.get(name), str | int))
 
 
 def _error_message(error: Any) -> str:
-    """Return the error's message, or the error as JSON when it has none."""
+    """Return the message of a server's error, or the error as JSON when it has none."""
     message = error
     if isinstance(error, dict):
         message = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
@@ -123,7 +123,7 @@ def _error_message(error: Any) -> str:
 
 
 def parse_completion(body: bytes) -> RawAnswer:
-    """Return the answer in a completion. Raise ValueError when there is none."""
+    """Return the structured answer in a completion's body; raise ValueError when there is none."""
     given = parse_json_object(body)
     if given.get("error"):
         raise parse_stream_error(given["error"])
@@ -138,7 +138,7 @@ def parse_completion(body: bytes) -> RawAnswer:
 
 
 def parse_json_object(data: bytes) -> Json:
-    """Return the JSON object in the data. Raise ValueError when it is none."""
+    """Return the JSON object in a response's bytes; raise ValueError when it is none."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError):
@@ -149,7 +149,7 @@ def parse_json_object(data: bytes) -> Json:
 
 
 def first_choice(choices: Any) -> Json | None:
-    """Return the first choice, the only one requested, or None. Raise ValueError when the choices are malformed."""
+    """Return the first of a completion's choices, or None; raise ValueError when they are malformed."""
     if not choices:
         return None
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
@@ -159,7 +159,7 @@ def first_choice(choices: Any) -> Json | None:
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a message or a piece, also when the server sends a list of parts."""
+    """Return the text of a message or a chunk, also when the server sends a list of parts."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -170,7 +170,7 @@ def content_text(content: Any) -> str:
 
 
 def parse_usage(usage: Any) -> Usage:
-    """Return what the completion cost; zeros where the server does not say."""
+    """Return the tokens that a completion cost; zeros where the server does not say."""
     if not isinstance(usage, dict):
         return Usage()
     details = usage.get("prompt_tokens_details")
@@ -182,7 +182,7 @@ def parse_usage(usage: Any) -> Usage:
 
 
 def _answer_text(message: Json) -> str:
-    """Return the text without the model's thinking, or the arguments of a tool call made in its place."""
+    """Return the message's text without the model's thinking, or the arguments of a tool call in its place."""
     match message.get("tool_calls"):
         case [{"function": {"arguments": str(arguments)}}, *_]:
             return arguments
@@ -194,13 +194,14 @@ def _answer_text(message: Json) -> str:
 
 @reads_outside_text
 def _strip_thinking(text: str) -> str:
-    """Return the text without its `<think>` blocks; of an unclosed block only the tag is removed."""
+    """Return a model's text without its `<think>` blocks; of an unclosed block only the tag is removed."""
     # Searched only up to the last closing tag: each opening tag after it would scan the whole rest, in quadratic time.
     end = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
     return (_THINK_BLOCK.sub("", text[:end]) + text[end:]).replace("<think>", "", 1)
 
 
 def _part_text(part: Any) -> str:
+    """Return the text of one part of a message's content; empty for an image or anything else."""
     if isinstance(part, str):
         return part
     given = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
@@ -208,4 +209,5 @@ def _part_text(part: Any) -> str:
 
 
 def _token_count(value: Any) -> int:
+    """Return the server's count of tokens; 0 for anything that is no positive integer."""
     return value if isinstance(value, int) and value > 0 else 0

@@ -32,16 +32,17 @@ class ScriptedAnthropicServer(ScriptedServer):
     """Serves `/v1/messages`, streamed and whole, and `/v1/messages/count_tokens`."""
 
     def __init__(self, script: Script | None = None, *, port: int = 0) -> None:
+        """Make a scripted server for Anthropic's API; port 0 chooses a free one when it starts."""
         super().__init__(script, port=port)
         self._numbers = itertools.count(1)
 
     @property
     def root_url(self) -> str:
-        """The URL without a path, as Anthropic's clients want it."""
+        """Return the server's URL without a path, as Anthropic's clients want it."""
         return f"http://127.0.0.1:{self.port}"
 
     async def _handle_request(self, reader: Reader, writer: Writer) -> bool:
-        """Answer one request; return False when the connection is to be closed."""
+        """Answer one HTTP request as Anthropic's API does; return False when the connection is to be closed."""
         method, target, headers, raw = await _read_request(reader)
         path = urlsplit(target).path
         if method == "POST" and path == "/v1/messages/count_tokens":
@@ -67,7 +68,7 @@ class ScriptedAnthropicServer(ScriptedServer):
 
 
 def parse_messages_request(body: Json, headers: dict[str, str]) -> ScriptedRequest:
-    """Parse the request into the form that the script sees."""
+    """Return a request to Anthropic's Messages API in the form that the script sees."""
     return ScriptedRequest(
         on=CHAT_TITLE,
         model=str(body.get("model", "")),
@@ -81,7 +82,7 @@ def parse_messages_request(body: Json, headers: dict[str, str]) -> ScriptedReque
 
 
 def message_body(request: ScriptedRequest, reply: ScriptedReply) -> Json:
-    """Return the reply as one message."""
+    """Return the scripted reply as the JSON of one Anthropic message."""
     content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
     content += [{"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in reply.calls]
     return {
@@ -93,7 +94,7 @@ def message_body(request: ScriptedRequest, reply: ScriptedReply) -> Json:
 
 
 def message_events(request: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
-    """Yield the reply as server-sent events, one block of text and one per tool call."""
+    """Yield the scripted reply as Anthropic's server-sent events, one block of text and one per tool call."""
     usage = _message_usage(request, reply)
     opening = {**_message_envelope(request), "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
     yield _format_event("message_start", message=opening)
@@ -113,19 +114,19 @@ def message_events(request: ScriptedRequest, reply: ScriptedReply) -> Iterator[s
 
 
 def message_error(kind: str, message: str) -> Json:
-    """Return an error body."""
+    """Return the JSON of an error as Anthropic's API sends it."""
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 def _number_calls(reply: ScriptedReply, number: int) -> ScriptedReply:
-    """Return the reply with unique call ids."""
+    """Return the scripted reply with unique ids of its tool calls."""
     # A client that resumes a session takes a repeated id for the same call.
     calls = tuple(replace(call, id=f"toolu_{number:04}_{place}") for place, call in enumerate(reply.calls))
     return replace(reply, calls=calls)
 
 
 def _parse_messages(raw: Json) -> Iterator[LlmMessage]:
-    """Yield one message of the API as Mnemon's, which are several when it carries tool results."""
+    """Yield one message of Anthropic's API as Mnemon's messages, several when it carries tool results."""
     content = raw.get("content")
     blocks: list[Json] = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
     for block in blocks:
@@ -142,16 +143,19 @@ def _parse_messages(raw: Json) -> Iterator[LlmMessage]:
 
 
 def _content_text(content: Any) -> str:
+    """Return the text of a message's content, which is text itself or a list of blocks."""
     if isinstance(content, list):
         return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
     return str(content or "")
 
 
 def _stop_reason(reply: ScriptedReply) -> str:
+    """Return Anthropic's name for why the reply ended: `tool_use`, `max_tokens` or `end_turn`."""
     return {"length": "max_tokens", None: "end_turn"}.get(reply.reason, "end_turn") if not reply.calls else "tool_use"
 
 
 def _message_envelope(request: ScriptedRequest) -> Json:
+    """Return the fields that every Anthropic message has, whatever its content."""
     return {
         "id": f"msg_{uuid4().hex}",
         "type": "message",
@@ -162,6 +166,7 @@ def _message_envelope(request: ScriptedRequest) -> Json:
 
 
 def _message_usage(request: ScriptedRequest, reply: ScriptedReply) -> Json:
+    """Return the reply's tokens as Anthropic's API reports them, estimated unless the script gives them."""
     text = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
     usage: Usage = reply.usage or estimate_usage(request, text, request.model)
     return {
@@ -173,4 +178,5 @@ def _message_usage(request: ScriptedRequest, reply: ScriptedReply) -> Json:
 
 
 def _format_event(kind: str, **body: Any) -> str:
+    """Return one server-sent event of Anthropic's stream."""
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **body}, ensure_ascii=False)}\n\n"

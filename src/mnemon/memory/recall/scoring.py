@@ -39,7 +39,7 @@ class TermPostings(NamedTuple):
 
 
 def term_scores(index: SearchIndex, held: Sequence[TermPostings], dampings: np.ndarray) -> np.ndarray:
-    """Return each row's sum of term scores over all words."""
+    """Return each row's BM25 score: the sum over all words of the query."""
     around = index.neighbour_rows()
     if not around:
         return _scores_without_neighbours(held, dampings)
@@ -50,6 +50,7 @@ def term_scores(index: SearchIndex, held: Sequence[TermPostings], dampings: np.n
 
 
 def _scores_without_neighbours(held: Sequence[TermPostings], dampings: np.ndarray) -> np.ndarray:
+    """Return each row's BM25 score where no row has neighbours."""
     scores = np.zeros(len(dampings), dtype=np.float32)
     for rows, counts, weight in held:
         scores[rows] += weight * term_saturation(counts, dampings[rows])
@@ -57,7 +58,7 @@ def _scores_without_neighbours(held: Sequence[TermPostings], dampings: np.ndarra
 
 
 def _dense_scores(held: Sequence[TermPostings], around: Mapping[int, np.ndarray], dampings: np.ndarray) -> np.ndarray:
-    """Compute the scores of all rows at once: for few rows that is faster than looking up those with a word."""
+    """Return the BM25 scores of all rows at once: for few rows faster than looking up those with a word."""
     counts = np.zeros((len(held), len(dampings)), dtype=np.float32)
     for number, one in enumerate(held):
         counts[number, one.rows] = one.counts
@@ -72,7 +73,7 @@ def _dense_scores(held: Sequence[TermPostings], around: Mapping[int, np.ndarray]
 
 
 def _scores_by_word(held: Sequence[TermPostings], around: Mapping[int, np.ndarray], dampings: np.ndarray) -> np.ndarray:
-    """Compute the scores of only the rows that contain a word and their neighbours."""
+    """Return the BM25 scores, computed only for the rows that contain a word and their neighbours."""
     scores, scratch = np.zeros(len(dampings), dtype=np.float32), np.zeros(len(dampings), dtype=np.float32)
     for rows, counts, weight in held:
         reached = [rows]
@@ -114,7 +115,7 @@ class ScoredRows:
 
 
 def view_index(index: SearchIndex, types: frozenset[str] | None = None) -> IndexView:
-    """Return a view of the rows that a query may find.
+    """Return a view of the index's rows that a query may find.
 
     With types, only memories of these types. A claim that is shown beside the memory it contradicts is left out.
     """
@@ -137,7 +138,7 @@ def score_rows(
     now: datetime,
     limit: int,
 ) -> ScoredRows:
-    """Return the best rows of all indexes together; word and score statistics are taken over all of them."""
+    """Return the best rows of all views together; word and score statistics are taken over all of them."""
     may = np.concatenate([one.may for one in views]) if views else np.zeros(0, dtype=bool)
     columns = _JoinedColumns(views)
     parts = {
@@ -160,9 +161,11 @@ class _JoinedColumns:
     """The columns of several indexes, concatenated."""
 
     def __init__(self, views: Sequence[IndexView]) -> None:
+        """Keep the search indexes of the views, in order."""
         self._books = [one.book for one in views]
 
     def __getitem__(self, name: str) -> np.ndarray:
+        """Return a column of all search indexes, one after the other."""
         if len(self._books) == 1:
             return self._books[0].columns[name]
         return np.concatenate([index.columns[name] for index in self._books])
@@ -203,11 +206,12 @@ def _rows_with_term(one: IndexView, word: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _view_lengths(one: IndexView) -> np.ndarray:
+    """Return the number of words of each row of a view, with its neighbours' shares."""
     return one.book.document_lengths() if one.whole else one.book.spread_values(one.book.columns["length"] * one.may)
 
 
 def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, may: np.ndarray) -> np.ndarray:
-    """Return the standardized cosine of each row, with its neighbours' shares."""
+    """Return the standardized cosine of each row to the query, with its neighbours' shares."""
     if vector is None:
         return np.zeros(len(may), dtype=np.float32)
     known = [one.may & one.book.columns["embedded"] for one in views]
@@ -224,6 +228,7 @@ def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, ma
 
 
 def _cosine_scores(index: SearchIndex, vector: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return each row's cosine to the query; zeros where the stored vectors have another dimension."""
     rows = len(known)
     if index.vectors.shape[1] != len(vector):
         return np.zeros(rows, dtype=np.float32)
@@ -234,7 +239,7 @@ def _cosine_scores(index: SearchIndex, vector: np.ndarray, known: np.ndarray) ->
 def _speaker_scores(
     views: Sequence[IndexView], columns: _JoinedColumns, question: ParsedQuery
 ) -> dict[str, np.ndarray]:
-    """Score whether the speaker asked about said it; if no speaker is asked about, whether the person did.
+    """Return for each row whether the speaker asked about said it; without one, whether the person did.
 
     Nothing is scored when the query names several speakers.
     """
@@ -254,7 +259,8 @@ def _speaker_scores(
 
 
 def _side_named(views: Sequence[IndexView], question: ParsedQuery) -> int:
-    """Return the side whose name is in the query: people use each other's names and hardly their own. 0 if unclear."""
+    """Return whose name is in the query: 1 the person's, 2 the assistant's, 0 if unclear."""
+    # People use each other's names and hardly their own.
     for name in question.proper:
         sides = np.concatenate([one.book.columns["side"][_rows_with_term(one, name)[0]] for one in views])
         person, assistant = int((sides == 1).sum()), int((sides == 2).sum())
@@ -265,7 +271,7 @@ def _side_named(views: Sequence[IndexView], question: ParsedQuery) -> int:
 
 
 def _entity_flags(index: SearchIndex, question: ParsedQuery, aliases: Aliases) -> np.ndarray:
-    """Flag the rows that mention an entity the query names, under any of its aliases."""
+    """Return for each row whether it mentions an entity the query names, under any of its aliases."""
     flags = np.zeros(len(index.entries), dtype=bool)
     if not index.entities:
         return flags
@@ -281,6 +287,7 @@ def _entity_flags(index: SearchIndex, question: ParsedQuery, aliases: Aliases) -
 
 
 def _recency_scores(updated: np.ndarray, now: datetime) -> np.ndarray:
+    """Return for each row 1 if it was updated just now, halved every 14 days."""
     half_lives = ((updated - now.timestamp()) / (_DAY_S * HALF_LIFE_DAYS)).astype(np.float32)
     return np.exp2(np.minimum(half_lives, np.float32(0)))
 
@@ -308,7 +315,7 @@ def _locate_row(views: Sequence[IndexView], row: int) -> tuple[str, IndexView]:
 def _explain_rows(
     views: Sequence[IndexView], parts: Mapping[str, np.ndarray], scores: np.ndarray, rows: Sequence[int]
 ) -> tuple[tuple[RankedItem, IndexView], ...]:
-    """Return the rows with their scores and the parts of these."""
+    """Return the best rows as ranked items with their scores and the parts of these."""
     weights = {part: HYBRID_WEIGHTS[part] for part in parts}
     chosen = {part: values[rows].astype(float).tolist() for part, values in parts.items()}
     explained_rows = []

@@ -33,7 +33,7 @@ class Utterance:
 def held_without_source(
     rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
 ) -> dict[MemoryPlace, StoredMemory]:
-    """Replay the other sources' statements of these rows, which share a key or contradict it; return the outcome."""
+    """Return what would be stored under a key if this source had never spoken: a replay of the others."""
     statements = sorted(_utterances_without(rows, past, origin), key=lambda one: (one.at, one.place))
     if not statements:
         return {}
@@ -66,8 +66,8 @@ def held_without_source(
 def _utterances_without(
     rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
 ) -> Iterator[Utterance]:
-    # Facts before claims: a fact existed before a claim could contradict it.
     """Yield the recorded statements of all sources but this one, without withdrawn ones."""
+    # Facts before claims: a fact existed before a claim could contradict it.
     for number, row in enumerate(sorted(rows, key=lambda one: one.claim_of is not None)):
         if row.origin != origin and (row.status is ArchiveStatus.ACTIVE or row.is_set_aside):
             for at in _utterance_times(row, row.stated_at, past.get(row.id, ())):
@@ -81,7 +81,7 @@ def _utterances_without(
 def _utterance_times(
     statement: StoredMemory | MemoryVersion, last: datetime, past: Sequence[MemoryVersion]
 ) -> set[datetime]:
-    """Return when its source said it first and last.
+    """Return when a statement's source said it first and last.
 
     A source that took over the same words has its own first statement recorded as a repeat, so only the last counts
     here.
@@ -91,6 +91,7 @@ def _utterance_times(
 
 
 def _build_utterance(row: StoredMemory, statement: StoredMemory | MemoryVersion, at: datetime, place: int) -> Utterance:
+    """Return a memory's current or past text as one statement made at this time."""
     return Utterance(
         at=at,
         place=place,

@@ -52,14 +52,14 @@ class Withdrawal:
 
     @property
     def total(self) -> int:
-        """Return the number of all changes."""
+        """Return the number of all memories, versions and todos that the withdrawal changed."""
         return len(self.archived) + len(self.restored) + self.versions + self.todos
 
 
 async def withdraw_source(
     tx: Tx, scope: Scope, origin: str, *, at_most: Trust = Trust.OPERATOR, receipt_id: str | None = None
 ) -> Withdrawal:
-    """Withdraw everything the source said about the person, over all personas. A second call changes nothing.
+    """Withdraw everything the source said about the person and return the receipt; repeated, it changes nothing.
 
     Raises NotFound for a source that never spoke about them, NotAllowed for one trusted more than `at_most`.
     """
@@ -102,7 +102,7 @@ async def withdraw_source(
 
 
 def _is_restored(after: StoredMemory, before: StoredMemory) -> bool:
-    """Say whether the memory has an earlier text again, or is a fact that was a claim."""
+    """Say whether a withdrawal gave the memory an earlier text back, or made a claim the fact."""
     return after.status is ArchiveStatus.ACTIVE and after.version != before.version
 
 
@@ -121,10 +121,12 @@ async def _check_withdrawable(tx: Tx, scope: Scope, origin: str, at_most: Trust)
 
 
 def _moved_versions(change: MemoryChange, past: dict[str, tuple[MemoryVersion, ...]]) -> list[MemoryVersion]:
+    """Return the past versions of the changed memory whose validity the change moves."""
     return [one for one in past.get(change.memory.id, ()) if one.number in change.moved]
 
 
 def _owner_params(scope: Scope) -> dict[str, str]:
+    """Return the parameters that name the person whose memories a statement touches."""
     return {"org_id": scope.org_id, "user_id": scope.user}
 
 
@@ -137,7 +139,7 @@ RecordWithdrawal = Callable[[Tx, Scope, str], None]
 
 
 async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: RecordWithdrawal) -> Withdrawal:
-    """Withdraw the source for every person it spoke about; the receipt sums up the parts.
+    """Withdraw the source for every person it spoke about; return a receipt that sums up the parts.
 
     Each person is a transaction of their own: after an interruption those that were done stay done, and the next call
     continues with the others. Every person's part is recorded under the receipt's id.

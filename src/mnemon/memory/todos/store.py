@@ -76,7 +76,7 @@ async def has_closed_todo(tx: Tx, scope: Scope, turn_id: str, quote: str) -> boo
 
 
 async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
-    """Return the todo and the scope of its person.
+    """Return the todo of this id and the scope of its person.
 
     Raises NotFound if the todo is of another organization, or of another person than the scope names.
     """
@@ -88,7 +88,7 @@ async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
 
 
 async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: datetime) -> Todo:
-    """Apply the edit and return the todo; a closed one keeps the time of its closing.
+    """Apply the edit to a todo and return it; a closed one keeps the time of its closing.
 
     Raises NotFound, and Conflict if another open todo says the same.
     """
@@ -144,10 +144,12 @@ async def list_todos(
 
 
 def _owner_params(scope: Scope) -> dict[str, str]:
+    """Return the parameters that name the person whose todos a statement touches."""
     return {"org_id": scope.org_id, "user_id": scope.user}
 
 
 def _todo_from_row(row: Row) -> Todo:
+    """Return a row of `todos` as a Todo."""
     return Todo(
         id=row["id"],
         persona_id=row["persona_id"],

@@ -27,12 +27,12 @@ class ClaudeResult:
 
     @property
     def is_lost_session(self) -> bool:
-        """Whether it failed because the session to resume is not on this machine."""
+        """Say whether the CLI failed because the session to resume is not on this machine."""
         return self.is_error and LOST_SESSION_TEXT in self.text
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Return the JSON object of a line; None for anything else."""
+    """Return the JSON object of a line of the CLI's output; None for anything else."""
     try:
         value = json.loads(line)
     except ValueError:
@@ -41,7 +41,7 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def line_events(line: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
-    """Return the events in a line; `names` collects the tool name of each call id."""
+    """Return the run events in a line of the CLI's output; `names` collects the tool name of each call id."""
     kind = line.get("type")
     if kind == "stream_event":
         delta = (line.get("event") or {}).get("delta") or {}
@@ -54,7 +54,7 @@ def line_events(line: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
 
 
 def parse_result(line: dict[str, Any]) -> ClaudeResult | None:
-    """Return the result when the line is one, otherwise None."""
+    """Return the CLI's result when the output line is one, otherwise None."""
     if line.get("type") != "result":
         return None
     structured = line.get("structured_output")
@@ -70,7 +70,7 @@ def parse_result(line: dict[str, Any]) -> ClaudeResult | None:
 
 
 def card_answer(result: ClaudeResult) -> dict[str, Any] | None:
-    """Return the card's values: the structured output, or the last JSON object in the text, or None."""
+    """Return the values for a card from the CLI's result: its structured output, the last JSON object, or None."""
     if result.structured is not None:
         return result.structured
     found: dict[str, Any] | None = None
@@ -88,7 +88,7 @@ def card_answer(result: ClaudeResult) -> dict[str, Any] | None:
 
 
 def _block_events(block: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
-    """Return the events of one content block; `names` collects the tool name of each call id."""
+    """Return the run events of one content block; `names` collects the tool name of each call id."""
     match block.get("type"):
         case "text" if block.get("text"):
             return [_make_event(RunEventType.MESSAGE, text=str(block["text"]))]
@@ -108,7 +108,7 @@ def _block_events(block: dict[str, Any], names: dict[str, str]) -> list[RunEvent
 
 
 def _parse_usage(line: dict[str, Any]) -> RunUsage:
-    """Return what the result line says of tokens, time and cost; cached tokens count as input too."""
+    """Return the tokens, time and cost in the CLI's result line; cached tokens count as input too."""
     used = line.get("usage") or {}
     cached = _token_count(used, "cache_read_input_tokens")
     cost = line.get("total_cost_usd")
@@ -125,15 +125,18 @@ def _parse_usage(line: dict[str, Any]) -> RunUsage:
 
 
 def _token_count(used: dict[str, Any], name: str) -> int:
+    """Return a number of tokens from the CLI's usage; 0 where it is missing."""
     value = used.get(name)
     return value if isinstance(value, int) else 0
 
 
 def _content_text(content: Any) -> str:
+    """Return the text of a tool result, whose content is text itself or a list of blocks."""
     if isinstance(content, list):
         return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
     return str(content or "")
 
 
 def _make_event(kind: RunEventType, **data: Any) -> RunEvent:
+    """Return a run event of this kind with this data."""
     return RunEvent(type=kind, data=data)
