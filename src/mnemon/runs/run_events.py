@@ -13,7 +13,7 @@ from mnemon.db.notifications import Notifier, wait_for_any
 from mnemon.db.tx import Tx
 from mnemon.runs import agent_store, store
 from mnemon.runs.adapter import RunEvent, RunEventType
-from mnemon.runs.run import FINAL_STATUSES, Run, RunStatus, RunUsage
+from mnemon.runs.run import FINAL_STATUSES, ChatExchange, Run, RunStatus, RunUsage
 from mnemon.runs.store import RecordedEvent
 from mnemon.scope import Scope
 
@@ -165,13 +165,13 @@ def log_run(run: Run, status: RunStatus, usage: RunUsage, code: str | None) -> N
     )
 
 
-def log_agent_reply(turn_id: str, agent_id: str, status: RunStatus, usage: RunUsage, code: str | None) -> None:
+def log_agent_reply(exchange: ChatExchange, status: RunStatus, usage: RunUsage, code: str | None) -> None:
     """Log a chat turn of an agent that was answered or failed."""
     log.log(
         logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
         "agent_replied",
-        turn=turn_id,
-        agent=agent_id,
+        turn=exchange.id,
+        agent=exchange.agent_id,
         status=str(status),
         code=code,
         calls=usage.calls,
