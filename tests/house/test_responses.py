@@ -145,7 +145,7 @@ def _names_used(handler: Callable[..., Any]) -> set[str]:
         names = {name for code in _codes(function.__code__) for name in code.co_names}
         found |= names
         called = (function.__globals__.get(name) for name in names)
-        waiting += [one for one in called if getattr(one, "__module__", "").startswith("mnemon.api.")]
+        waiting += [one for one in called if one and getattr(one, "__module__", "").startswith("mnemon.api.")]
     return found
 
 

@@ -15,8 +15,8 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Malformed, NotFound
 from mnemon.scope import Scope
 from mnemon.sessions import messages, state, store
-from mnemon.sessions.boundary import SessionBoundary, has_ended, session_end
-from mnemon.sessions.close import boundary_from_settings, close_session
+from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings, has_ended, session_end
+from mnemon.sessions.close import close_session
 from mnemon.sessions.messages import StoredMessage
 from mnemon.sessions.session import RollingSummary, Session, SessionState
 from mnemon.sessions.summary import SessionSummary
