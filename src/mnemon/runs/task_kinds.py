@@ -1,7 +1,10 @@
 """The two kinds of task that an agent performs, as `task_job.py` asks for them: runs, and replies in its chat."""
 
+import logging
 from dataclasses import replace
 from datetime import datetime, timedelta
+
+import structlog
 
 from mnemon.db.tx import Tx
 from mnemon.jobs import store as work
@@ -16,12 +19,13 @@ from mnemon.runs.prompt import consultation_prompt
 from mnemon.runs.re_examination import blind_prompt, blind_subject
 from mnemon.runs.resolution import expiry_time, initial_status, position_of
 from mnemon.runs.run import ChatExchange, Run, RunKind, RunStatus, RunUsage, require_transition
-from mnemon.runs.run_events import log_agent_reply, log_run
 from mnemon.runs.run_requests import AGENT_CHAT_KIND, RUN_KIND, get_run, record_status
 from mnemon.runs.task_job import TaskPlan
 from mnemon.runs.tokens import issue_token
 from mnemon.scope import Scope
 from mnemon.services import Services
+
+log = structlog.get_logger(__name__)
 
 
 class RunTasks:
@@ -60,9 +64,15 @@ class RunTasks:
         """Return the run as queued, with no start."""
         return replace(record, status=require_transition(record.id, record.status, RunStatus.QUEUED), started_at=None)
 
-    async def store_record(self, tx: Tx, scope: Scope, record: Run) -> None:
-        """Write the run and an event with its status; delete its tokens unless it is running."""
-        await self._store_run(tx, scope, record)
+    async def store_record(self, tx: Tx, scope: Scope, record: Run, *, symbol: str | None = None) -> None:
+        """Write the run and an event with its status; delete its tokens unless it is running.
+
+        `symbol` is the market whose prices can end its open position.
+        """
+        await store.update_run(tx, scope, record, symbol=symbol)
+        if record.status is not RunStatus.RUNNING:
+            await store.delete_tokens(tx, scope, record.id)
+        await record_status(tx, scope, record)
 
     async def store_success(self, tx: Tx, scope: Scope, record: Run, plan: TaskPlan, outcome: TaskOutcome) -> None:
         """Store the card and open its decision; enqueue the expiry if it has one."""
@@ -72,22 +82,28 @@ class RunTasks:
         position = position_of(plan.card, values, tx.now)
         headline = plan.card.format_headline(values)
         done = replace(record, result=values, headline=headline, resolution_status=status)
-        await self._store_run(tx, scope, done, symbol=position.symbol if position else None)
+        await self.store_record(tx, scope, done, symbol=position.symbol if position else None)
         expires = expiry_time(plan.card, values)
         if status is not None and expires is not None:
             # One millisecond later, because a price at the very moment of expiry still counts.
             await work.enqueue_work(tx, scope, EXPIRY_KIND, record.id, due_at=expires + timedelta(milliseconds=1))
 
     def log_end(self, record: Run, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-        """Log how the run ended."""
-        log_run(record, status, usage, code)
-
-    async def _store_run(self, tx: Tx, scope: Scope, run: Run, *, symbol: str | None = None) -> None:
-        """Write the run and an event with its status; delete its tokens unless it is running."""
-        await store.update_run(tx, scope, run, symbol=symbol)
-        if run.status is not RunStatus.RUNNING:
-            await store.delete_tokens(tx, scope, run.id)
-        await record_status(tx, scope, run)
+        """Log how the run ended: the code of its error but not the text, which may quote the agent."""
+        log.log(
+            logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
+            "run_finished",
+            run=record.id,
+            agent=record.agent_id,
+            kind=str(record.kind),
+            status=str(status),
+            code=code,
+            calls=usage.calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cost_usd=usage.cost_usd,
+            ms=round(usage.latency_ms, 1),
+        )
 
     def _card_for(self, run: Run, parent: Run | None) -> CardDefinition:
         """Return the run's card; for a re-examination, with the actions that the parent's card allows."""
@@ -153,4 +169,15 @@ class ChatReplies:
 
     def log_end(self, record: ChatExchange, status: RunStatus, usage: RunUsage, code: str | None) -> None:
         """Log how the reply ended."""
-        log_agent_reply(record, status, usage, code)
+        log.log(
+            logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
+            "agent_replied",
+            turn=record.id,
+            agent=record.agent_id,
+            status=str(status),
+            code=code,
+            calls=usage.calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            ms=round(usage.latency_ms, 1),
+        )
