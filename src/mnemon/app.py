@@ -14,7 +14,6 @@ from mnemon.api import middleware, problems
 from mnemon.api.health import Readiness
 from mnemon.chat.stream import ReplyStreams
 from mnemon.clock import Clock, FileClock, SystemClock
-from mnemon.console.rendering import PageCompression
 from mnemon.db.database import Database
 from mnemon.db.tx import SharedObjects
 from mnemon.embedding.connect import connect_embedder
@@ -182,7 +181,7 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
     app.state.mcp = LazyMcpDoor(services, app.state.rate_limit)
     app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
     # The middleware added last is the outermost and sees each request first.
-    app.add_middleware(PageCompression)
+    app.add_middleware(middleware.PageCompression)
     app.add_middleware(
         middleware.RequestMiddleware,
         clock=services.clock,

@@ -240,6 +240,7 @@ def test_a_login_that_does_not_own_the_tables_says_what_it_cannot_read(
             assert mnemon("audit", "verify").exit_code == 0
             monkeypatch.setenv("MNEMON_MIGRATION_URL", database_url)
             assert _checks(mnemon)["audit log"]["state"] == "ok"
+            assert [one["org"] for one in json.loads(mnemon("orgs", "list", "--json").stdout)] == ["local"]
             owner.execute("revoke select on audit from mnemon_app")
             refused = mnemon("audit", "verify")
             assert refused.exit_code == 5

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from mnemon.errors import ModelDown
-from mnemon.llm import call_log, remote
+from mnemon.llm import meter, remote
 from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, VendorRejected
 from mnemon.llm.protocol import (
     ChatEvent,
@@ -160,7 +160,7 @@ def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model's patience is measured by the loop's clock too."""
     counter = SimpleNamespace(perf_counter=lambda: asyncio.get_running_loop().time())
     monkeypatch.setattr(remote, "time", counter)
-    monkeypatch.setattr(call_log, "time", counter)
+    monkeypatch.setattr(meter, "time", counter)
 
 
 async def seconds_until_down(asked: Awaitable[object]) -> float:

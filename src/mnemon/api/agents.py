@@ -18,7 +18,7 @@ from mnemon.api.agent_shapes import (
     ChatMessageOut,
     RunIn,
 )
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import Envelope, decode_cursor
 from mnemon.api.run_shapes import DecisionOut, RunOut
 from mnemon.api.runs import cards_of, page_of_runs, parse_seq, run_renderer
@@ -38,7 +38,7 @@ WriteDoor = Annotated[Door, needs(Grant.AGENTS_WRITE)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 
 
-@router.post("", status_code=201, responses=responses_for(AgentOut, status=201))
+@router.post("", status_code=201, responses=write_responses(AgentOut, status=201))
 async def create_agent(body: AgentIn, door: WriteDoor) -> Response:
     """Create an agent."""
     draft = body.as_draft()
@@ -68,7 +68,7 @@ async def read_agent(agent_id: str, door: ReadDoor) -> Response:
     return door.reply(shown)
 
 
-@router.patch("/{agent_id}", responses=responses_for(AgentOut))
+@router.patch("/{agent_id}", responses=write_responses(AgentOut))
 async def edit_agent(agent_id: str, body: AgentPatch, door: WriteDoor) -> Response:
     """Change an agent; fields that are left out stay. Enabling its memory starts with an empty one."""
 
@@ -81,7 +81,7 @@ async def edit_agent(agent_id: str, body: AgentPatch, door: WriteDoor) -> Respon
     return await door.write(store_changes)
 
 
-@router.delete("/{agent_id}", responses=responses_for(dict))
+@router.delete("/{agent_id}", responses=write_responses(dict))
 async def delete_agent(agent_id: str, door: WriteDoor) -> Response:
     """Delete an agent with its runs and its chat."""
 
@@ -101,7 +101,7 @@ async def read_memory(agent_id: str, door: ReadDoor) -> Response:
     return door.reply(shown.memory)
 
 
-@router.post("/{agent_id}/memory/reset", responses=responses_for(AgentMemoryOut))
+@router.post("/{agent_id}/memory/reset", responses=write_responses(AgentMemoryOut))
 async def reset_memory(agent_id: str, door: WriteDoor) -> Response:
     """Clear the memory that the agent carries between runs; its chat stays visible."""
 
@@ -128,7 +128,7 @@ async def list_messages(agent_id: str, door: ReadDoor, limit: Limit = 50, cursor
 @router.post(
     "/{agent_id}/chat",
     response_model=None,
-    responses={**responses_for(AgentReplyOut, content=EVENT_STREAM), 202: {"model": Envelope[AgentReplyOut]}},
+    responses={**write_responses(AgentReplyOut, content=EVENT_STREAM), 202: {"model": Envelope[AgentReplyOut]}},
 )
 async def chat(agent_id: str, body: AgentChatIn, door: WriteDoor) -> Response:
     """Send the agent a message; return its reply as Server-Sent Events, or as one JSON object with `stream: false`.
@@ -147,7 +147,7 @@ async def chat(agent_id: str, body: AgentChatIn, door: WriteDoor) -> Response:
     return door.reply(reply, status=202 if reply.reply is None else 200)
 
 
-@router.post("/{agent_id}/runs", status_code=202, responses=responses_for(RunOut, status=202))
+@router.post("/{agent_id}/runs", status_code=202, responses=write_responses(RunOut, status=202))
 async def start_run(agent_id: str, door: WriteDoor, body: RunIn | None = None) -> Response:
     """Queue a run of the agent."""
     prompt = body.prompt if body else None

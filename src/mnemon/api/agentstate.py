@@ -31,7 +31,7 @@ from mnemon.agentstate.state import (
     Understanding,
 )
 from mnemon.agentstate.store import ChangeAuthor, HitRate, StateEntry, StoredState, load_hit_rates
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Name, decode_cursor, error_line
 from mnemon.clock import format_time
 from mnemon.db.tx import Tx
@@ -161,7 +161,7 @@ async def get_history(
     return door.page([_entry_json(e) for e in entries], limit=limit, position=lambda e: str(e["version"]))
 
 
-@router.patch("/sessions/{session_id}/agent-state", responses=responses_for(AgentStateOut))
+@router.patch("/sessions/{session_id}/agent-state", responses=write_responses(AgentStateOut))
 async def patch_agent_state(
     session_id: SessionId,
     door: WriteDoor,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, write_responses
 from mnemon.api.models import ApiModel, Name, NonEmptyText
 from mnemon.api.sse import EVENT_STREAM, ReplyOut, UsageOut, replay_response, stream_response
 from mnemon.chat.request import TurnRequest
@@ -54,7 +54,7 @@ class ChatIn(ApiModel):
     stream: bool = True
 
 
-@router.post("", response_model=None, responses=responses_for(ReplyOut, content=EVENT_STREAM))
+@router.post("", response_model=None, responses=write_responses(ReplyOut, also=(404,), content=EVENT_STREAM))
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Send a message; return the reply, made with the person's memory, as Server-Sent Events.
 

@@ -86,7 +86,7 @@ class ContextOut(ApiModel):
         )
 
 
-@router.post("", responses=responses_for(ContextOut))
+@router.post("", responses=responses_for(ContextOut, also=(404,)))
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Return the context that a chat turn with this message would get. Nothing is stored."""
     person, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, write_responses
 from mnemon.api.models import ApiModel, Name
 from mnemon.api.users import ReceiptOut
 from mnemon.custody.forget_memory import forget_memory
@@ -32,7 +32,7 @@ class ImportedOut(ApiModel):
         return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept)
 
 
-@router.delete("/memories/{memory_id}", responses=responses_for(ReceiptOut), tags=["memories"])
+@router.delete("/memories/{memory_id}", responses=write_responses(ReceiptOut), tags=["memories"])
 async def forget(memory_id: str, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Forget a memory: its text is removed from everything that holds it. Returns a receipt."""
 
@@ -48,7 +48,7 @@ _NDJSON_BODY: dict[str, Any] = {
 }
 
 
-@router.post("/import", responses=responses_for(ImportedOut), openapi_extra=_NDJSON_BODY)
+@router.post("/import", responses=write_responses(ImportedOut), openapi_extra=_NDJSON_BODY)
 async def import_user(
     door: Annotated[Door, needs(Grant.CUSTODY)],
     user_id: Annotated[Name | None, Query(alias="userId")] = None,

@@ -77,7 +77,6 @@ def sent_as_json(request: Request) -> bool:
 R = TypeVar("R")
 CONTENTION_RETRIES = 3
 """How often an effect that lost to another writer is run again before the caller gets a 503."""
-_COMMON_STATUSES = (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
 _JSON_ADAPTER: TypeAdapter[Any] = TypeAdapter(Any)
 _bearer = HTTPBearer(auto_error=False, bearerFormat="mnk_<org>_<secret>", scheme_name="key")
 
@@ -196,9 +195,9 @@ class Door:
                 if kept is not None and kept.status is not None:
                     return _replay_reply(kept)
             result = await effect(tx)
-            shown = _to_json(render(result))
+            shown = render(result)
             response = self.reply(shown, status=status(result) if callable(status) else status, headers=headers)
-            self.audit_write(tx, *ids_in(shown))
+            self.audit_write(tx, *ids_in(_top_level(shown)))
             if key is not None:
                 body = bytes(response.body)
                 await idempotency.store_reply(
@@ -236,10 +235,13 @@ class Door:
         )
         return idempotency.IdempotencyKey(caller=self.principal.key_id, key=key, fingerprint=fingerprint)
 
-    def reply(self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-        """Return the response `{"data": …, "meta": {"requestId": …}}` with this data, status and headers."""
-        body = {"data": _to_json(data), "meta": {"requestId": self.request_id}}
-        return Response(_JSON_ADAPTER.dump_json(body), status, headers, media_type="application/json")
+    def reply(
+        self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None, omit_unset: bool = False
+    ) -> Response:
+        """Return a response with the data in its envelope; `omit_unset` leaves out the fields that were not set."""
+        body = {"data": data, "meta": {"requestId": self.request_id}}
+        text = _JSON_ADAPTER.dump_json(body, by_alias=True, exclude_unset=omit_unset)
+        return Response(text, status, headers, media_type="application/json")
 
     def page(self, items: Sequence[Any], *, limit: int, position: Callable[[Any], str]) -> Response:
         """Return a response with at most `limit` items and the next cursor; pass one item more if more follow.
@@ -249,15 +251,16 @@ class Door:
         shown = list(items[:limit])
         following = encode_cursor(position(shown[-1])) if len(items) > limit else None
         meta = {"requestId": self.request_id, "nextCursor": following}
-        body = {"data": [_to_json(item) for item in shown], "meta": meta}
-        return Response(_JSON_ADAPTER.dump_json(body), media_type="application/json")
+        text = _JSON_ADAPTER.dump_json({"data": shown, "meta": meta}, by_alias=True)
+        return Response(text, media_type="application/json")
 
 
-def _to_json(data: Any) -> Any:
-    """Return pydantic models, also inside lists, as JSON values; any other value unchanged."""
+def _top_level(data: Any) -> Any:
+    """Return a model, or each model of a list, as a mapping from its JSON names to its values; others as they are."""
     if isinstance(data, BaseModel):
-        return data.model_dump(mode="json", by_alias=True)
-    return [_to_json(item) for item in data] if isinstance(data, list | tuple) else data
+        fields = type(data).model_fields
+        return {field.serialization_alias or name: getattr(data, name) for name, field in fields.items()}
+    return [_top_level(item) for item in data] if isinstance(data, list) else data
 
 
 def _replay_reply(kept: idempotency.StoredReply) -> Response:
@@ -298,11 +301,19 @@ def needs(grant: Grant) -> Any:
 
 
 def responses_for(
-    model: Any = None, *, status: int = 200, page: bool = False, problems: Collection[int] | None = None, **more: Any
+    model: Any = None, *, status: int = 200, page: bool = False, also: Collection[int] = (), **more: Any
 ) -> dict[int | str, Any]:
-    """Return a route's `responses=`: its success and the problems it can answer with, by default the common ones."""
-    possible = _COMMON_STATUSES if problems is None else problems
-    responses: dict[int | str, Any] = {status: openapi_problem(status) for status in possible}
+    """Return the `responses=` of a route: its success, and problems that its OpenAPI operation does not show.
+
+    `document_problems` adds those that follow from the operation. `also` names the others: 404 where a body or a query
+    names something that may not exist.
+    """
+    responses: dict[int | str, Any] = {problem: openapi_problem(problem) for problem in also}
     if model is not None:
         responses[status] = {"model": Page[model] if page else Envelope[model], "description": "Done", **more}
     return responses
+
+
+def write_responses(model: Any = None, *, also: Collection[int] = (), **success: Any) -> dict[int | str, Any]:
+    """Return the `responses=` of a route that takes an Idempotency-Key, which can conflict with another request."""
+    return responses_for(model, also=(409, *also), **success)

@@ -29,7 +29,7 @@ async def get_engagement(
     if held.document is None:
         return door.reply(None, headers=headers)
     shape = EngagementShape.from_document(held.document, expand=expand is not None, archived=include is not None)
-    return door.reply(shape.as_json(), headers=headers)
+    return door.reply(shape, headers=headers, omit_unset=True)
 
 
 @router.get("/history", responses=responses_for(ChangeShape, page=True))

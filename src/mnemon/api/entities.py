@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Name, Text, decode_cursor
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
@@ -233,7 +233,7 @@ def _entity_page(entity: EntityOverview, related: list[tuple[str, int]]) -> Enti
     )
 
 
-@router.post("/merge", responses=responses_for(MergeOut))
+@router.post("/merge", responses=write_responses(MergeOut, also=(404,)))
 async def merge_entities(body: MergeIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Merge two keys so that they read as one entity; stored keys do not change."""
     scope = door.person_scope(body.user_id)
@@ -245,7 +245,7 @@ async def merge_entities(body: MergeIn, door: Annotated[Door, needs(Grant.MEMORY
     return await door.write(merge_keys, MergeOut.from_merge)
 
 
-@router.post("/split", responses=responses_for(SplitOut))
+@router.post("/split", responses=write_responses(SplitOut, also=(404,)))
 async def split_entities(body: SplitIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Undo a merge: both keys read as they did before."""
     scope = door.person_scope(body.user_id)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
-from mnemon.api.door import JsonRoute, responses_for
+from mnemon.api.door import JsonRoute
 from mnemon.api.models import ApiModel
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
@@ -76,16 +76,20 @@ class Ready(ApiModel):
 
 
 @router.get("/healthz", responses={200: {"model": Health}})
-async def healthz(request: Request) -> Health:
+async def healthz(request: Request) -> Response:
     """Answer 200 while the process runs."""
-    return Health(status="ok", version=request.app.version)
+    return _json_response(Health(status="ok", version=request.app.version))
 
 
-@router.get("/readyz", responses={**responses_for(problems=(413, 503)), 200: {"model": Ready}})
-async def readyz(request: Request) -> Ready:
+@router.get("/readyz", responses={200: {"model": Ready}})
+async def readyz(request: Request) -> Response:
     """Answer 200 when the database answers and due work is being taken, else 503 with the reason, within 3 seconds."""
     readiness: Readiness = request.app.state.readiness
-    return await readiness.check_ready()
+    return _json_response(await readiness.check_ready())
+
+
+def _json_response(data: ApiModel) -> Response:
+    return Response(data.model_dump_json(by_alias=True), media_type="application/json")
 
 
 class Readiness:
@@ -143,7 +147,7 @@ def _consume_exception(look: asyncio.Task[Ready]) -> None:
 
 @router.get(
     "/metrics",
-    responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}, **responses_for(problems=(413,))},
+    responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}},
     response_class=Response,
 )
 async def metrics(request: Request) -> Response:

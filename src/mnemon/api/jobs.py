@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, decode_cursor
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
@@ -62,7 +62,7 @@ async def list_jobs(
     return door.page([JobOut.from_job(job) for job in jobs], limit=limit, position=lambda job: job.id)
 
 
-@router.post("/{job_id}/retry", responses=responses_for(JobOut))
+@router.post("/{job_id}/retry", responses=write_responses(JobOut))
 async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS_WRITE)]) -> Response:
     """Make a job due at once, with all its attempts again."""
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.memory_shapes import (
     BatchIn,
     MemoryIn,
@@ -31,7 +31,7 @@ from mnemon.vectors.text_vectors import embed_texts
 
 router = APIRouter(prefix="/api/memories", tags=["memories"], route_class=JsonRoute)
 
-_STATED_RESPONSES = {**responses_for(StatedOut), 201: responses_for(StatedOut, status=201)[201]}
+_STATED_RESPONSES = {**write_responses(StatedOut), **write_responses(StatedOut, status=201)}
 
 
 @router.post("", responses=_STATED_RESPONSES)
@@ -49,7 +49,7 @@ async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRIT
         )
 
 
-@router.post("/batch", responses=responses_for(list[StatedOut]))
+@router.post("/batch", responses=write_responses(list[StatedOut]))
 async def remember_batch(
     body: Annotated[list[MemoryIn], Query(max_length=1000)] | BatchIn,
     door: Annotated[Door, needs(Grant.MEMORY_WRITE)],
@@ -106,7 +106,7 @@ async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_RE
     return door.reply(MemoryOut.from_memory(memory, name or ""))
 
 
-@router.patch("/{memory_id}", responses=responses_for(MemoryOut))
+@router.patch("/{memory_id}", responses=write_responses(MemoryOut))
 async def change_memory(
     memory_id: str, body: MemoryPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
@@ -137,7 +137,7 @@ async def memory_history(memory_id: str, door: Annotated[Door, needs(Grant.MEMOR
     return door.reply([VersionOut.from_version(one) for one in versions])
 
 
-@router.post("/{memory_id}/restore", responses=responses_for(MemoryOut))
+@router.post("/{memory_id}/restore", responses=write_responses(MemoryOut))
 async def restore_memory(
     memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)], body: RestoreIn | None = None
 ) -> Response:

@@ -1,4 +1,4 @@
-"""The outermost layer of the HTTP API: request ids, size limit, metrics, the request's log line, uncaught errors."""
+"""The outermost layers of the server: request ids, size limit, metrics, the log line, uncaught errors, compression."""
 
 import asyncio
 import time
@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import structlog
 from prometheus_client import Counter, Histogram
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +29,9 @@ REQUEST_SECONDS = Histogram(
     ("method", "route"),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
+
+UNCOMPRESSED_PATHS = ("/api", "/v1", "/mcp", "/metrics", "/live", "/openapi.json")
+"""Responses for programs, and event streams."""
 
 
 class RequestMiddleware:
@@ -109,6 +113,18 @@ class RequestMiddleware:
             detail = "The address has a NUL character. Remove it."
             return problem(request_id, 422, detail, "invalid_request")
         return None
+
+
+class PageCompression:
+    """ASGI middleware that compresses pages and static files, and nothing under UNCOMPRESSED_PATHS."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._plain = app
+        self._compressed = GZipMiddleware(app, minimum_size=800, compresslevel=6)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        programs = scope["type"] != "http" or scope["path"].startswith(UNCOMPRESSED_PATHS)
+        await (self._plain if programs else self._compressed)(scope, receive, send)
 
 
 def _body_refusal(request_id: str, error: TooLarge) -> Response:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, Field, model_validator
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Json, Name, Text
 from mnemon.db.tx import Tx
 from mnemon.notes import store
@@ -236,7 +236,7 @@ class NamespacesOut(ApiModel):
 router = APIRouter(prefix="/api/notes", tags=["notes"], route_class=JsonRoute)
 
 
-@router.post("/write", responses=responses_for(WrittenOut))
+@router.post("/write", responses=write_responses(WrittenOut))
 async def write_notes(body: WriteIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Apply puts, deletes, clears, pops and sweeps in their order: all of them or none."""
     scope = door.person_scope(body.user_id)

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
-from starlette.responses import StreamingResponse
+from starlette.responses import JSONResponse, StreamingResponse
 
 from mnemon.access.grants import Grant
 from mnemon.api.chat import start_turn
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, write_responses
 from mnemon.api.openai_shapes import CompletionIn, calls_json, usage_json
 from mnemon.api.sse import SSE_HEADERS
 from mnemon.chat.events import ChatEvent, ReplyDelta, ReplyDone, ReplyFailed, ToolCalled
@@ -28,7 +28,7 @@ ChatDoor = Annotated[Door, needs(Grant.CHAT)]
 @router.post(
     "/chat/completions",
     response_model=None,
-    responses={**responses_for(), 200: {"content": {"application/json": {}, "text/event-stream": {}}}},
+    responses={**write_responses(also=(404,)), 200: {"content": {"application/json": {}, "text/event-stream": {}}}},
 )
 async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
     """Create a chat completion; only what follows the last assistant message is new and is remembered."""
@@ -42,18 +42,18 @@ async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
     return Response(json.dumps(await answer.as_json(events)), media_type="application/json", headers=answer.headers)
 
 
-@router.get("/models", responses=responses_for())
-async def list_models(door: ChatDoor) -> dict[str, Any]:
+@router.get("/models", responses={200: {"model": dict[str, Any]}})
+async def list_models(door: ChatDoor) -> Response:
     """List the one model that answers; a request may name any model."""
-    return {"object": "list", "data": [_model_json(door)]}
+    return JSONResponse({"object": "list", "data": [_model_json(door)]})
 
 
-@router.get("/models/{model_id:path}", responses=responses_for())
-async def get_model(model_id: Annotated[str, Path(max_length=200)], door: ChatDoor) -> dict[str, Any]:
+@router.get("/models/{model_id:path}", responses={200: {"model": dict[str, Any]}})
+async def get_model(model_id: Annotated[str, Path(max_length=200)], door: ChatDoor) -> Response:
     """Return the model that answers."""
     if model_id != door.services.llm.name:
         raise NotFound("model")
-    return _model_json(door)
+    return JSONResponse(_model_json(door))
 
 
 async def _turn_request(body: CompletionIn, door: Door) -> TurnRequest:

@@ -167,10 +167,15 @@ def _plain_message(message: str) -> str:
     return message.removeprefix("Value error, ")
 
 
-STATUSES_EVERYWHERE = (405, 408, 431)
-"""Statuses that a request to any path can get before its handler runs."""
-WITH_JSON = 415
-"""The status for a body that is not sent as JSON; every operation that takes JSON documents it."""
+STATUSES_EVERYWHERE = (405, 408, 413, 422, 431, 503)
+"""Statuses that a request to any path can get before its handler runs: 413 for a large body even with GET, 422 for a
+NUL character in the address, 503 while the server stops."""
+STATUSES_WITH_KEY = (401, 403, 429)
+"""Statuses of an operation that takes a key: unknown, without the scope, used too often."""
+STATUSES_WITH_JSON = (400, 415)
+"""Statuses for a body that is not JSON, or not sent as JSON."""
+_STATUS_BY_PARAMETER = {"cursor": 400, "last-event-id": 400, "if-match": 412}
+"""What a parameter of this name adds: a place that is none, a version that is no longer current."""
 _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
@@ -181,6 +186,24 @@ def openapi_problem(status: int) -> dict[str, Any]:
         "description": HTTPStatus(status).phrase,
         "content": {"application/problem+json": {"schema": schema}},
     }
+
+
+def operation_statuses(operation: dict[str, Any], *, any_text: bool = False) -> set[int]:
+    """Return the problems that follow from an operation's parameters, its body and its security.
+
+    `any_text` says that the path takes any text, so that no address is without a route.
+    """
+    statuses = set(STATUSES_EVERYWHERE)
+    if operation.get("security"):
+        statuses.update(STATUSES_WITH_KEY)
+    if "application/json" in operation.get("requestBody", {}).get("content", {}):
+        statuses.update(STATUSES_WITH_JSON)
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path" and not any_text:
+            statuses.add(404)
+        elif parameter["name"] in _STATUS_BY_PARAMETER:
+            statuses.add(_STATUS_BY_PARAMETER[parameter["name"]])
+    return statuses
 
 
 def problem_schema(status: int) -> dict[str, Any]:
@@ -202,11 +225,18 @@ def document_problems(app: FastAPI) -> None:
         document = make()
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas.update({_component_name(status): problem_schema(status) for status in CODES_BY_STATUS})
-        for item in document["paths"].values():
+        any_text = {one.path_format for one in iter_route_contexts(app.router.routes) if ":any}" in (one.path or "")}
+        for path, item in document["paths"].items():
             for operation in (item[method] for method in _METHODS & set(item)):
-                takes_json = "application/json" in operation.get("requestBody", {}).get("content", {})
-                for status in (*STATUSES_EVERYWHERE, WITH_JSON) if takes_json else STATUSES_EVERYWHERE:
-                    operation["responses"].setdefault(str(status), openapi_problem(status))
+                given = {code: response for code, response in operation["responses"].items() if code != "422"}
+                found = {
+                    str(status): openapi_problem(status)
+                    for status in operation_statuses(operation, any_text=path in any_text)
+                }
+                operation["responses"] = dict(sorted({**given, **found}.items()))
+        # FastAPI's own shape of a 422, which is never sent.
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
         return document
 
     app.openapi = openapi_with_problems  # type: ignore[method-assign]  # FastAPI's documented way to extend the document

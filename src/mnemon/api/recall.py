@@ -1,6 +1,6 @@
 """`/api/memories/search`: the memories and messages that answer a query, ranked, with the parts of each score."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Response
 from pydantic import Field
@@ -96,20 +96,19 @@ async def search_memories(body: MemorySearchIn, door: Annotated[Door, needs(Gran
         as_of=body.as_of,
     )
     found = await recall(door.services.db, scope, query)
-    return door.reply(_search_json(found, body))
+    # Unset, not None: a null that was set, such as a memory's `personaId`, stays in the response.
+    return door.reply(_search_out(found, body), omit_unset=True)
 
 
-def _search_json(found: RecallResult, body: MemorySearchIn) -> dict[str, Any]:
-    """Return the search's response without unset fields: a hit is a memory or a message."""
+def _search_out(found: RecallResult, body: MemorySearchIn) -> SearchOut:
+    """Return the result with only its own fields set: a hit is a memory or a message, weights come with `explain`."""
     explained = {"considered": found.considered} if body.explain else {}
-    out = SearchOut(
+    return SearchOut(
         results=[_hit_out(hit, body) for hit in found.hits],
         entity_cards=[_card_out(card) for card in found.cards],
         ranking=body.ranking,
         **explained,
     )
-    # Unset, not None: a null that was set, such as a memory's `personaId`, stays in the response.
-    return out.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def _hit_out(hit: RecallHit, body: MemorySearchIn) -> HitOut:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Name
 from mnemon.api.run_shapes import RunOut
 from mnemon.api.runs import cards_of
@@ -170,7 +170,7 @@ class CalibrationOut(ReliabilityOut):
         """Return the response for the computed calibration of an agent's decisions."""
         stated = ReliabilityOut.from_reliability(found.stated)
         return cls(
-            **{name: getattr(stated, name) for name in ReliabilityOut.model_fields},
+            **dict(stated),
             agent_id=found.agent_id,
             card_type=found.card_type,
             resolved=found.resolved,
@@ -185,7 +185,7 @@ class TrackRecordOut(CalibrationOut):
     groups: list[CalibrationOut] = Field(default_factory=list)
 
 
-@router.post("/prices", responses=responses_for(PushedOut))
+@router.post("/prices", responses=write_responses(PushedOut))
 async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: WriteDoor) -> Response:
     """Store prices and resolve the open trades that they decide."""
     cards = cards_of(door)
@@ -207,7 +207,7 @@ async def list_cards(door: ReadDoor) -> Response:
     return door.page(cards, limit=len(cards), position=lambda card: card.type)
 
 
-@router.get("/calibration", responses=responses_for(TrackRecordOut))
+@router.get("/calibration", responses=responses_for(TrackRecordOut, also=(404,)))
 async def calibration(
     door: ReadDoor, agent_id: Annotated[str | None, Query(alias="agentId", max_length=100)] = None
 ) -> Response:

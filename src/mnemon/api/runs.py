@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Name, Text, decode_cursor, error_line
 from mnemon.api.run_shapes import ReExaminationOut, RunOut
 from mnemon.api.sse import EVENT_STREAM, SSE_HEADERS, format_run_event
@@ -80,13 +80,13 @@ async def run_events(
     return StreamingResponse(event_lines(), media_type="text/event-stream", headers=SSE_HEADERS)
 
 
-@router.post("/{run_id}/cancel", responses=responses_for(RunOut))
+@router.post("/{run_id}/cancel", responses=write_responses(RunOut))
 async def cancel(run_id: str, door: WriteDoor) -> Response:
     """Cancel a run."""
     return await door.write(lambda tx: cancel_run(tx, door.org, run_id), run_renderer(door))
 
 
-@router.post("/{run_id}/re-examine", status_code=202, responses=responses_for(RunOut, status=202))
+@router.post("/{run_id}/re-examine", status_code=202, responses=write_responses(RunOut, status=202))
 async def re_examine(run_id: str, door: WriteDoor) -> Response:
     """Queue a run that examines the decision again; 409 `not_re_examinable` says why it cannot be."""
     cards = cards_of(door)
@@ -106,7 +106,7 @@ async def re_examinations(run_id: str, door: ReadDoor) -> Response:
     return door.page(shown, limit=max(1, len(shown)), position=lambda again: again.id)
 
 
-@router.post("/{run_id}/resolve", responses=responses_for(RunOut))
+@router.post("/{run_id}/resolve", responses=write_responses(RunOut))
 async def resolve(run_id: str, body: ResolveIn, door: WriteDoor) -> Response:
     """Record the decision's outcome as a person judges it; the first resolution is final."""
     cards = cards_of(door)

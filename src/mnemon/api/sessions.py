@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Path, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Name, decode_cursor
 from mnemon.api.turn_shapes import MessageOut
 from mnemon.clock import format_time, parse_time
@@ -15,8 +15,8 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Malformed, NotFound
 from mnemon.scope import Scope
 from mnemon.sessions import messages, state, store
-from mnemon.sessions.boundary import SessionBoundary, has_ended, session_end
-from mnemon.sessions.close import boundary_from_settings, close_session
+from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings, has_ended, session_end
+from mnemon.sessions.close import close_session
 from mnemon.sessions.messages import StoredMessage
 from mnemon.sessions.session import RollingSummary, Session, SessionState
 from mnemon.sessions.summary import SessionSummary
@@ -69,9 +69,13 @@ class SessionMessageOut(MessageOut):
     @classmethod
     def from_stored_message(cls, stored: StoredMessage) -> Self:
         """Return the response for a stored message with its place in the session."""
+        said = stored.said
         return cls(
-            **MessageOut.from_said(stored.said).model_dump(by_alias=False, exclude={"at"}),
-            at=stored.said.at,
+            id=said.message_id,
+            role=said.role,
+            content=said.content,
+            name=said.name,
+            at=said.at,
             turn_id=stored.turn_id,
             seq=stored.seq,
             place=stored.place,
@@ -187,7 +191,7 @@ async def list_messages(
     return door.page(shown, limit=limit, position=lambda one: f"{one.seq} {one.place}")
 
 
-@router.post("/sessions/{session_id}/close", responses=responses_for(SessionOut))
+@router.post("/sessions/{session_id}/close", responses=write_responses(SessionOut))
 async def close(session_id: SessionId, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """End a session and queue its summary; a key without `memory:read` gets no summary in the response."""
     boundary = boundary_from_settings(door.services.settings)
@@ -200,7 +204,7 @@ async def close(session_id: SessionId, door: Annotated[Door, needs(Grant.CHAT)])
     return await door.write(end_session, lambda made: SessionOut.from_session(made[0], made[1], boundary))
 
 
-@router.get("/session-state", responses=responses_for(SessionStateOut))
+@router.get("/session-state", responses=responses_for(SessionStateOut, also=(404,)))
 async def get_session_state(door: ReadDoor, user_id: UserId, persona_id: PersonaId = None) -> Response:
     """Return the state of this person and persona across sessions."""
     async with door.tx() as tx:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import model_validator
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, ExistingName, Instant, decode_cursor
 from mnemon.db.tx import Tx
 from mnemon.memory.sources.overview import SourceOverview, source_overviews
@@ -95,7 +95,7 @@ async def list_sources(
     return door.page(shown[: limit + 1], limit=limit, position=lambda one: one.origin)
 
 
-@router.post("/withdraw", responses=responses_for(WithdrawalOut))
+@router.post("/withdraw", responses=write_responses(WithdrawalOut, also=(404,)))
 async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Withdraw what a source said of one person, or of everyone without `userId`, and restore what it had replaced.
 

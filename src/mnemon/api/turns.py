@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.agentstate import answer_body
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.turn_shapes import QueuedOut, RecordedOut, ReflectionOut, TurnIn, TurnOut
 from mnemon.chat.seal import RecordedTurn, record_finished_turn
 from mnemon.db.tx import Tx
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api/turns", tags=["turns"], route_class=JsonRoute)
 TurnId = Annotated[str, Path(max_length=200)]
 
 
-@router.post("", status_code=202, responses=responses_for(RecordedOut, status=202))
+@router.post("", status_code=202, responses=write_responses(RecordedOut, status=202, also=(404,)))
 async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Store a turn and apply its tool results to the agent state; reflection runs after the response."""
     scope = door.person_scope(body.user_id, body.persona_id)
@@ -56,7 +56,7 @@ async def get_turn(turn_id: TurnId, door: Annotated[Door, needs(Grant.MEMORY_REA
     return door.reply(TurnOut.from_turn(stored, reflection, SECTION_LABELS))
 
 
-@router.post("/{turn_id}/reflect", status_code=202, responses=responses_for(ReflectionOut, status=202))
+@router.post("/{turn_id}/reflect", status_code=202, responses=write_responses(ReflectionOut, status=202))
 async def reflect_again(turn_id: TurnId, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Queue a failed or parked reflection again."""
 

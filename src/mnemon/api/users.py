@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for, sent_as_json
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, sent_as_json, write_responses
 from mnemon.api.memory_shapes import EntityIn
 from mnemon.api.models import ApiModel, ExistingName, Instant, Label, Name, NonEmptyText
 from mnemon.custody.export import export_to_file, file_chunks
@@ -221,7 +221,7 @@ async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
     return entries
 
 
-@router.put("/{user_id:any}/seed", responses=responses_for(SeededOut), openapi_extra=_SEED_BODY)
+@router.put("/{user_id:any}/seed", responses=write_responses(SeededOut), openapi_extra=_SEED_BODY)
 async def put_seed(user_id: NewUserId, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Load a person's profile; loading the same again changes nothing."""
     scope, entries = door.person_scope(user_id), await _read_seed_body(door)
@@ -256,7 +256,7 @@ async def get_spine(user_id: UserId, door: Annotated[Door, needs(Grant.MEMORY_RE
 
 
 _NDJSON_RESPONSES: dict[int | str, Any] = {
-    **responses_for(),
+    **responses_for(also=(404,)),
     200: {
         "description": "One JSON row per line.",
         "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
@@ -272,7 +272,7 @@ async def export_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY
     return StreamingResponse(file_chunks(file), media_type="application/x-ndjson")
 
 
-@router.delete("/{user_id:any}", responses=responses_for(ReceiptOut))
+@router.delete("/{user_id:any}", responses=write_responses(ReceiptOut, also=(404,)))
 async def forget_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Forget a person; the receipt counts what was removed, per table."""
     scope = door.person_scope(user_id)

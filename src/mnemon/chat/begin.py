@@ -15,7 +15,7 @@ from mnemon.reflection import job as reflection
 from mnemon.reflection.job import REFLECTION_KIND
 from mnemon.scope import Scope
 from mnemon.sessions import turns
-from mnemon.sessions.close import boundary_from_settings
+from mnemon.sessions.boundary import boundary_from_settings
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import lock_person

@@ -20,7 +20,7 @@ from mnemon.reflection import job as reflection
 from mnemon.reflection.job import REFLECTION_KIND
 from mnemon.scope import Scope
 from mnemon.sessions import messages, turns
-from mnemon.sessions.close import boundary_from_settings
+from mnemon.sessions.boundary import boundary_from_settings
 from mnemon.sessions.lifecycle import TurnStatus, may_become
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import lock_person
@@ -28,7 +28,7 @@ from mnemon.sessions.record import NewTurn, append_messages, store_turn
 from mnemon.sessions.turns import TurnError
 from mnemon.settings import Settings
 from mnemon.turn import Role, Turn
-from mnemon.vectors.active_model import EMBED_DELAY, enqueue_embedding
+from mnemon.vectors.text_vectors import EMBED_DELAY, enqueue_embedding
 
 TURNS_SEALED = Counter("mnemon_turns_sealed_total", "Chat turns that ended, by how.", ("status",))
 

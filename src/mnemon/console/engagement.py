@@ -32,6 +32,7 @@ from mnemon.sessions import turns
 
 router = APIRouter()
 MAX_CHANGES = 5000
+"""The newest changes that a page reads: its slider and its figures know no earlier ones."""
 RECENT_CHANGES = 12
 
 
@@ -65,7 +66,7 @@ class JournalMoment:
 async def board(visit: PageRequest) -> PageContent:
     """Show the page of the engagement as of the moment asked for: hypotheses by stage, unknowns, the journal."""
     async with visit.tx() as tx:
-        journal = await reading.list_history(tx, visit.org_scope, after=0, most=MAX_CHANGES)
+        journal = await store.list_latest_entries(tx, visit.org_scope, most=MAX_CHANGES)
         moment = _requested_moment(visit, journal)
         document = await reading.load_document(tx, visit.org_scope, moment.at)
     until = moment.at or tx.now
@@ -81,6 +82,7 @@ async def board(visit: PageRequest) -> PageContent:
         "moment": moment,
         "changes": [_change_data(entry, document) for entry in reversed(changes[-RECENT_CHANGES:])],
         "count": len(changes),
+        "earlier": len(journal) == MAX_CHANGES,
         "now": tx.now,
     }
     return PageContent(title="Engagement", data=data)
@@ -90,7 +92,7 @@ async def board(visit: PageRequest) -> PageContent:
 async def hypothesis(visit: PageRequest, hypothesis_id: str) -> PageContent:
     """Show the page of one hypothesis: its confidence over time, and its evidence with quotes and turns."""
     async with visit.tx() as tx:
-        journal = await reading.list_history(tx, visit.org_scope, after=0, most=MAX_CHANGES)
+        journal = await store.list_latest_entries(tx, visit.org_scope, most=MAX_CHANGES)
         moment = _requested_moment(visit, journal)
         document = await reading.load_document(tx, visit.org_scope, moment.at)
         found = document.find_hypothesis(hypothesis_id) if document else None

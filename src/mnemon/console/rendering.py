@@ -1,7 +1,6 @@
-"""Render templates, with the filters they use, and compress what browsers load.
+"""Render templates, with the filters they use.
 
-The filters show relative times with the exact one on hover, and numbers with units. Responses to programs are not
-compressed.
+The filters show relative times with the exact one on hover, and numbers with units.
 """
 
 from datetime import datetime
@@ -10,8 +9,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mnemon.clock import format_time
 
@@ -99,22 +96,3 @@ def spaced_name(word: str) -> str:
 def format_percent(value: float) -> str:
     """Return a share from 0 to 1 as a whole percentage."""
     return f"{value * 100:.0f}\u2009%"
-
-
-UNCOMPRESSED_PATHS = ("/api", "/v1", "/mcp", "/metrics", "/live", "/openapi.json")
-"""Responses for programs, and event streams."""
-
-
-class PageCompression:
-    """ASGI middleware that compresses pages and static files, and nothing under UNCOMPRESSED_PATHS."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        """Wrap the application, once plain and once with gzip."""
-        self._plain = app
-        self._compressed = GZipMiddleware(app, minimum_size=800, compresslevel=6)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the request through gzip, unless its path is one that programs read."""
-        # Event streams among them would wait in the compressor's buffer.
-        programs = scope["type"] != "http" or scope["path"].startswith(UNCOMPRESSED_PATHS)
-        await (self._plain if programs else self._compressed)(scope, receive, send)

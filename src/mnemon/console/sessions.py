@@ -14,8 +14,8 @@ from mnemon.memory.survey import memories_by_turn as remembered_by
 from mnemon.reflection import store as reflections
 from mnemon.scope import Scope
 from mnemon.sessions import overview, state, store, turns
-from mnemon.sessions.boundary import has_ended
-from mnemon.sessions.close import boundary_from_settings, close_session
+from mnemon.sessions.boundary import boundary_from_settings, has_ended
+from mnemon.sessions.close import close_session
 from mnemon.sessions.session import Session
 from mnemon.sessions.turns import StoredTurn
 

@@ -36,7 +36,7 @@ from mnemon.memory.upkeep.schedule import enqueue_after_forgetting
 from mnemon.memory.upkeep.seed import SeedEntry
 from mnemon.scope import Scope
 from mnemon.sessions.record import CLOSE_SESSION
-from mnemon.vectors.active_model import enqueue_embedding
+from mnemon.vectors.text_vectors import enqueue_embedding
 
 log = structlog.get_logger(__name__)
 

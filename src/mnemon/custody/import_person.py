@@ -21,7 +21,7 @@ from mnemon.memory.upkeep.schedule import enqueue_after_write
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision, ensure_person
 from mnemon.sessions.record import CLOSE_SESSION
-from mnemon.vectors.active_model import enqueue_embedding
+from mnemon.vectors.text_vectors import enqueue_embedding
 
 log = structlog.get_logger(__name__)
 

@@ -99,7 +99,7 @@ class ArchivedShape(HypothesisShape):
         """Return an archived hypothesis as the API shows it, with its note."""
         plain = HypothesisShape.from_hypothesis(hypothesis, expand=expand)
         archived_at = format_time(hypothesis.archived_at) if hypothesis.archived_at else None
-        return cls(**plain.model_dump(), note=hypothesis.note or "", archived_at=archived_at)
+        return cls(**dict(plain), note=hypothesis.note or "", archived_at=archived_at)
 
 
 class FindingShape(_CamelModel):

@@ -87,6 +87,12 @@ async def list_entries(
     return [_entry_from_row(row) for row in rows]
 
 
+async def list_latest_entries(tx: Tx, scope: Scope, *, most: int) -> list[EngagementEntry]:
+    """Return the last `most` journal entries, oldest first."""
+    rows = await tx.fetch_all(SQL["latest_entries"], org_id=scope.org_id, most=most)
+    return [_entry_from_row(row) for row in reversed(rows)]
+
+
 async def iterate_journal(tx: Tx, scope: Scope, *, until: datetime | None = None) -> AsyncIterator[EngagementEntry]:
     """Yield the engagement's whole journal up to a time, oldest first, reading it page by page."""
     after = 0

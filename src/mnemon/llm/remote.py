@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from mnemon.event_loop import RequestPriority
 from mnemon.input_checks import storable_json, storable_text
-from mnemon.llm.call_log import ModelCall
 from mnemon.llm.failure import (
     REQUEST_ERRORS,
     ModelFailure,
@@ -20,6 +19,7 @@ from mnemon.llm.failure import (
     timeout_failure,
     unusable_failure,
 )
+from mnemon.llm.meter import ModelCall
 from mnemon.llm.protocol import (
     ChatEvent,
     Json,

@@ -21,8 +21,7 @@ from mnemon.memory.trust import outranks
 from mnemon.memory.upkeep.schedule import enqueue_after_write
 from mnemon.scope import NewId, Scope
 from mnemon.sessions.people import bump_revision
-from mnemon.vectors.active_model import enqueue_embedding
-from mnemon.vectors.text_vectors import TextVectors
+from mnemon.vectors.text_vectors import TextVectors, enqueue_embedding
 
 MemoryPlace = tuple[str | None, str]
 """What is unique for each person: the persona, or None for all personas, and the memory key."""

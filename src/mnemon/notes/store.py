@@ -22,8 +22,7 @@ from mnemon.notes.note import (
 from mnemon.notes.upkeep import enqueue_sweep
 from mnemon.scope import Scope
 from mnemon.vectors import active_model
-from mnemon.vectors.active_model import enqueue_embedding
-from mnemon.vectors.text_vectors import vector_literal
+from mnemon.vectors.text_vectors import enqueue_embedding, vector_literal
 
 SQL = load_statements("mnemon.notes")
 

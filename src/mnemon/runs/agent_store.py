@@ -1,7 +1,7 @@
 """Statements on agents, their chat session, its transcript and the messages of their chat."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,25 +13,10 @@ from mnemon.input_checks import storable_json
 from mnemon.llm.protocol import LlmMessage, ToolRequest
 from mnemon.runs.active_memory import ActiveMemory
 from mnemon.runs.agent import Adapter, Agent, AgentDraft, AgentRole, format_config, parse_config
-from mnemon.runs.run import RunStatus, RunUsage
+from mnemon.runs.run import ChatExchange, RunStatus, RunUsage
 from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.runs")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChatExchange:
-    """One message to an agent and the state of its reply, as stored."""
-
-    turn_id: str
-    agent_id: str
-    status: RunStatus
-    session_id_before: str | None = None
-    session_id_after: str | None = None
-    memory_generation: int | None = None
-    usage: RunUsage = field(default_factory=RunUsage)
-    finished_at: datetime | None = None
-    error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +193,7 @@ async def update_exchange(tx: Tx, scope: Scope, changed: ChatExchange) -> None:
     await tx.execute(
         SQL["update_exchange"],
         org_id=scope.org_id,
-        turn_id=changed.turn_id,
+        turn_id=changed.id,
         status=changed.status,
         session_id_before=changed.session_id_before,
         session_id_after=changed.session_id_after,
@@ -307,7 +292,7 @@ def _memory_from_row(row: Row, owner: Agent) -> ActiveMemory:
 def _exchange_from_row(row: Row) -> ChatExchange:
     """Return a row of `exchanges` as a ChatExchange."""
     return ChatExchange(
-        turn_id=row["turn_id"],
+        id=row["turn_id"],
         agent_id=row["agent_id"],
         status=RunStatus(row["status"]),
         session_id_before=row["session_id_before"],

@@ -10,13 +10,13 @@ from mnemon.jobs.kind import Attempt, JobKind
 from mnemon.runs import agent_store, store
 from mnemon.runs.adapter import RunEvent, RunEventType
 from mnemon.runs.agent import Agent
-from mnemon.runs.agent_chat_job import AgentChatJob
 from mnemon.runs.agents import HEARTBEAT_KIND, AgentRemovalJob
 from mnemon.runs.decision_outcomes import ExpiryJob
 from mnemon.runs.run import RunKind
-from mnemon.runs.run_job import RunJob
 from mnemon.runs.run_requests import enqueue_run
 from mnemon.runs.schedule import due_slot
+from mnemon.runs.task_job import AgentTaskJob
+from mnemon.runs.task_kinds import ChatReplies, RunTasks
 from mnemon.scope import Scope
 from mnemon.services import Services
 
@@ -84,8 +84,8 @@ class HeartbeatJob:
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
     """Return every kind of work of agents: chat, runs, expiry, heartbeats and removal."""
     return (
-        AgentChatJob(services).job_kind(),
-        RunJob(services).job_kind(),
+        AgentTaskJob(services, ChatReplies()).job_kind(),
+        AgentTaskJob(services, RunTasks(services)).job_kind(),
         ExpiryJob(services).job_kind(),
         HeartbeatJob(services).job_kind(),
         AgentRemovalJob(services).job_kind(),

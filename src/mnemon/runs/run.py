@@ -100,20 +100,29 @@ class RunUsage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
-    """A run as stored."""
+class TaskRecord:
+    """What is stored of every task that an agent performs, a run or a chat turn."""
 
     id: str
     agent_id: str
-    kind: RunKind
     status: RunStatus
-    prompt: str
-    slot: datetime | None = None
-    """The scheduled time that a heartbeat's run belongs to."""
     session_id_before: str | None = None
     session_id_after: str | None = None
     memory_generation: int | None = None
     """The generation of Active Memory it started in; None when memory was off."""
+    usage: RunUsage = field(default_factory=RunUsage)
+    finished_at: datetime | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(TaskRecord):
+    """A run as stored."""
+
+    kind: RunKind
+    prompt: str
+    slot: datetime | None = None
+    """The scheduled time that a heartbeat's run belongs to."""
     parent_run_id: str | None = None
     """The run whose decision this one re-examines."""
     card_type: str
@@ -123,11 +132,13 @@ class Run:
     outcome: str | None = None
     resolved_at: datetime | None = None
     resolution_note: str | None = None
-    usage: RunUsage = field(default_factory=RunUsage)
     created_at: datetime
     started_at: datetime | None = None
-    finished_at: datetime | None = None
-    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatExchange(TaskRecord):
+    """One message to an agent and the state of its reply, as stored; its id is the turn's."""
 
 
 def require_transition(run_id: str, current: RunStatus, to: RunStatus) -> RunStatus:

@@ -1,19 +1,16 @@
-"""Events of a run or a chat turn: store them while it goes on, follow them from any process, log how it ended."""
+"""Events of a run or a chat turn: store them while it goes on, and follow them from any process."""
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-
-import structlog
 
 from mnemon.db.database import Database
 from mnemon.db.notifications import Notifier, wait_for_any
 from mnemon.db.tx import Tx
 from mnemon.runs import agent_store, store
 from mnemon.runs.adapter import RunEvent, RunEventType
-from mnemon.runs.run import FINAL_STATUSES, Run, RunStatus, RunUsage
+from mnemon.runs.run import FINAL_STATUSES, RunStatus
 from mnemon.runs.store import RecordedEvent
 from mnemon.scope import Scope
 
@@ -24,7 +21,6 @@ KEEP_ALIVE_S = 15.0
 UNATTENDED_LIMIT_S = 8.0
 """Seconds that a queued chat turn is watched while no worker is busy with its agent."""
 IsOver = Callable[[Tx], Awaitable[bool]]
-log = structlog.get_logger(__name__)
 
 
 class RunNotifier(Notifier):
@@ -150,37 +146,3 @@ async def _watch_events(
             if loop.time() - heard >= KEEP_ALIVE_S:
                 heard = loop.time()
                 yield None
-
-
-def log_run(run: Run, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-    """Log a run that is over, with the code of its error but not the text, which may quote the agent."""
-    log.log(
-        logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
-        "run_finished",
-        run=run.id,
-        agent=run.agent_id,
-        kind=str(run.kind),
-        status=str(status),
-        code=code,
-        calls=usage.calls,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_usd=usage.cost_usd,
-        ms=round(usage.latency_ms, 1),
-    )
-
-
-def log_agent_reply(turn_id: str, agent_id: str, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-    """Log a chat turn of an agent that was answered or failed."""
-    log.log(
-        logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
-        "agent_replied",
-        turn=turn_id,
-        agent=agent_id,
-        status=str(status),
-        code=code,
-        calls=usage.calls,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        ms=round(usage.latency_ms, 1),
-    )

@@ -16,9 +16,8 @@ from mnemon.errors import NotFound
 from mnemon.input_checks import storable_json
 from mnemon.runs import agent_store
 from mnemon.runs.adapter import RunEvent
-from mnemon.runs.agent_store import ChatExchange
 from mnemon.runs.resolution import Price, ResolvedDecision
-from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus, RunUsage
+from mnemon.runs.run import ChatExchange, ResolutionStatus, Run, RunKind, RunStatus, RunUsage
 from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.runs")

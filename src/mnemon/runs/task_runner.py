@@ -31,8 +31,6 @@ R = TypeVar("R")
 log = structlog.get_logger(__name__)
 STATUS_POLL_S = 0.5
 """Seconds between two looks whether the run was cancelled."""
-MAX_ATTEMPTS = 3
-"""Attempts of a run's or chat turn's job before it is parked."""
 
 
 class TaskStopped(MnemonError):

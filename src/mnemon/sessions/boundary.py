@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mnemon.sessions.session import EndedBy, Session
+from mnemon.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,11 @@ class SessionBoundary:
     """How long a session may be idle before it ends."""
     resume: timedelta = timedelta(hours=6)
     """How soon after its end a session may be resumed."""
+
+
+def boundary_from_settings(settings: Settings) -> SessionBoundary:
+    """Return the session boundary that the settings configure."""
+    return SessionBoundary(idle=settings.session_boundary, resume=settings.resume_window)
 
 
 @dataclass(frozen=True, kw_only=True)

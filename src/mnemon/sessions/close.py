@@ -14,22 +14,16 @@ from mnemon.llm.structured_answer import request_structured_answer
 from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.sessions import messages, store
-from mnemon.sessions.boundary import SessionBoundary, ending_by_request, has_ended, session_end
+from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings, ending_by_request, has_ended, session_end
 from mnemon.sessions.people import lock_person
 from mnemon.sessions.record import CLOSE_SESSION
 from mnemon.sessions.session import EndedBy, Session
 from mnemon.sessions.summary import SUMMARY_PROMPT, SessionSummary, format_transcript, summarize_by_rule
-from mnemon.settings import Settings
 from mnemon.turn import TurnMessage
 from mnemon.untrusted_text import quote_verbatim
 
 _MOST_MESSAGES = 400
 """The number of messages, the latest ones, that a session summary is made from."""
-
-
-def boundary_from_settings(settings: Settings) -> SessionBoundary:
-    """Return the idle and resume times that the settings configure."""
-    return SessionBoundary(idle=settings.session_boundary, resume=settings.resume_window)
 
 
 async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: SessionBoundary) -> Session:

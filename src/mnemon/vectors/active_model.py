@@ -1,11 +1,10 @@
-"""The active embedding model of an organization, and the work that gives a person's texts their vectors.
+"""The active embedding model of an organization.
 
 Searches use the vectors of the active model. The first model that stores vectors becomes active; only `mnemon reembed`
 changes it.
 """
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 
 from mnemon.db.database import Database
 from mnemon.db.statements import load_statements
@@ -14,14 +13,11 @@ from mnemon.errors import Misconfigured
 from mnemon.jobs import store as jobs
 from mnemon.scope import Scope
 from mnemon.services import Services
+from mnemon.vectors.text_vectors import EMBED_KIND
 
 SQL = load_statements("mnemon.vectors")
 PAGE_SIZE = 500
 """People in one page."""
-EMBED_KIND = "embed"
-"""The kind of work that embeds a person's texts; its key is the user id."""
-EMBED_DELAY = timedelta(milliseconds=500)
-"""Delay for messages of a conversation, so that several are embedded together. Search finds their words at once."""
 
 
 async def list_people(db: Database, scope: Scope) -> AsyncIterator[list[str]]:
@@ -37,11 +33,6 @@ async def list_people(db: Database, scope: Scope) -> AsyncIterator[list[str]]:
             return
         yield [row["user_id"] for row in rows]
         after = rows[-1]["user_id"]
-
-
-async def enqueue_embedding(tx: Tx, scope: Scope, *, after: timedelta = timedelta(0)) -> None:
-    """Enqueue the work of embedding the person's texts that have no vector, due after a delay."""
-    await jobs.enqueue_work(tx, scope, EMBED_KIND, scope.user, due_at=tx.now + after)
 
 
 async def list_other_models(tx: Tx, model: str) -> dict[str, str]:

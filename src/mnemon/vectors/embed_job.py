@@ -17,7 +17,7 @@ from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.sessions.people import lock_person
 from mnemon.vectors import active_model
-from mnemon.vectors.active_model import EMBED_KIND
+from mnemon.vectors.text_vectors import EMBED_KIND
 
 BATCH_SIZE = 256
 """Most texts embedded at once."""
