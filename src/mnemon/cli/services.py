@@ -10,6 +10,7 @@ import psycopg
 import structlog
 
 from mnemon.access import store as access
+from mnemon.access.local_operator import organization_not_found
 from mnemon.access.organizations import check_organization_name
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import err
@@ -17,7 +18,7 @@ from mnemon.db.connect import explain_error, open_connection
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate_database, pending_migrations, unusable_tables
 from mnemon.db.tx import Tx
-from mnemon.errors import DatabaseDown, Misconfigured, NotFound
+from mnemon.errors import DatabaseDown, Misconfigured
 from mnemon.logs import logs_are_json, use_stdlib_logs
 from mnemon.scope import Scope
 from mnemon.services import Services
@@ -140,7 +141,7 @@ async def require_organization(services: Services, name: str) -> Scope:
     scope = Scope(org_id=check_organization_name(name))
     async with services.db.tx(scope.org_id) as tx:
         if not await access.organization_exists(tx, scope):
-            raise NotFound(f"organization as {name!r}; create it with `mnemon orgs create {name}`")
+            raise organization_not_found(name)
     return scope
 
 
