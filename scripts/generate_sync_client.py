@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 CLIENT = Path(__file__).parents[1] / "src" / "mnemon" / "client"
-HEADER = '"""Generated from transport.py, calls.py and asynchronous.py by scripts/generate_sync_client.py. Do not edit."""\n\n'
+HEADER = '"""Generated from the async modules beside it by scripts/generate_sync_client.py. Do not edit."""\n\n'
 WORDS = (
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),

@@ -3,6 +3,7 @@
 Also here: transactions as the tables' owner, which see every organization, and the checks that commands make first.
 """
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -137,7 +138,12 @@ async def _refuse_old_schema(settings: Settings, url: str) -> None:
 
 
 async def require_organization(services: Services, name: str) -> Scope:
-    """Return the scope of the organization; raise NotFound when there is none of that name."""
+    """Return the scope of the organization; raise NotFound when there is none of that name.
+
+    Says that MNEMON_URL is not used where it is set, since whoever set it may expect another server's data.
+    """
+    if os.environ.get("MNEMON_URL"):
+        err.print("[dim]MNEMON_URL is not used: this command works on the local database.[/]")
     scope = Scope(org_id=check_organization_name(name))
     async with services.db.tx(scope.org_id) as tx:
         if not await access.organization_exists(tx, scope):

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -139,9 +139,3 @@ def report_errors() -> Iterator[None]:
 def exit_code(error: MnemonError) -> int:
     """Return the exit code: 1 failure, 2 usage, 3 not found, 4 not allowed, 5 unavailable."""
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
-
-
-async def wait_with_spinner(work: Awaitable[R], words: str) -> R:
-    """Await the work while a spinner with these words turns on stderr."""
-    with err.status(words):
-        return await work

@@ -1,4 +1,4 @@
-"""Generated from transport.py, calls.py and asynchronous.py by scripts/generate_sync_client.py. Do not edit."""
+"""Generated from the async modules beside it by scripts/generate_sync_client.py. Do not edit."""
 
 import random
 import time
