@@ -168,7 +168,7 @@ def test_commands_are_on_record_and_the_doctor_verifies_them(
             "mnemon orgs create",
             "mnemon keys create",
             "POST /api/memories",
-            "GET /api/users/{user_id:any}/export",
+            "GET /api/users/{user_id}/export",
             "DELETE /api/memories/{memory_id}",
             "POST /api/import",
             "mnemon keys revoke",
