@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from mnemon.access.keys import KeyWatch
+from mnemon.access.local_operator import LocalOperator
 from mnemon.access.rate import RateLimit
 from mnemon.api import middleware, problems
 from mnemon.api.health import Readiness
@@ -150,11 +151,21 @@ async def check_models(settings: Settings) -> None:
         await make_llm(settings, name).close()
 
 
-def make_app(services: Services, *, worker: bool = True, isolation: Isolation | None = None) -> FastAPI:
-    """Return the FastAPI application over open services, with a background worker inside unless told otherwise."""
+def make_app(
+    services: Services, *, worker: bool = True, isolation: Isolation | None = None, api_only: bool = False
+) -> FastAPI:
+    """Make the HTTP application over open services; with a worker inside unless told otherwise.
+
+    `api_only` leaves out the console and MCP, which a command that serves itself does not need.
+    """
     # Here and not above: a worker has this module too, and needs none of the doors.
     from mnemon.api.routers import API_ROUTERS
-    from mnemon.console.routers import CONSOLE_ROUTERS
+
+    routers: tuple[APIRouter, ...] = API_ROUTERS
+    if not api_only:
+        from mnemon.console.routers import CONSOLE_ROUTERS
+
+        routers += CONSOLE_ROUTERS
 
     app = FastAPI(
         title="Mnemon",
@@ -174,12 +185,14 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
     app.state.readiness = Readiness(services.db, lambda: app.state.worker)
     app.state.rate_limit = RateLimit(services.settings.rate_limit_per_minute)
     app.state.key_watch = KeyWatch(services.db)
+    app.state.operator = LocalOperator()
     problems.install_handlers(app)
     problems.document_problems(app)
-    for router in (*API_ROUTERS, *CONSOLE_ROUTERS):
+    for router in routers:
         app.include_router(router)
-    app.state.mcp = LazyMcpDoor(services, app.state.rate_limit)
-    app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
+    app.state.mcp = None if api_only else LazyMcpDoor(services, app.state.rate_limit)
+    if app.state.mcp is not None:
+        app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
     # The middleware added last is the outermost and sees each request first.
     app.add_middleware(middleware.PageCompression)
     app.add_middleware(
@@ -191,10 +204,10 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
     return app
 
 
-def make_runner(services: Services, *, isolation: Isolation | None = None) -> Runner:
-    """Return a runner that works on all kinds of background jobs."""
-    concurrency = services.settings.worker_concurrency
-    return Runner(services.db, services.clock, all_job_kinds(services), concurrency=concurrency, isolation=isolation)
+def make_runner(services: Services, *, isolation: Isolation | None = None, only: str | None = None) -> Runner:
+    """Return a runner of all kinds of work, of every organization or of `only` one."""
+    kinds, concurrency = all_job_kinds(services), services.settings.worker_concurrency
+    return Runner(services.db, services.clock, kinds, concurrency=concurrency, isolation=isolation, only=only)
 
 
 @asynccontextmanager
@@ -205,8 +218,11 @@ async def _lifespan(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _run_mcp_gate(gate: LazyMcpDoor) -> AsyncIterator[None]:
-    """Load the MCP door in the background, beside the start, and close it with the application."""
+async def _run_mcp_gate(gate: LazyMcpDoor | None) -> AsyncIterator[None]:
+    """Load the MCP door, where there is one, in the background, and close it with the application."""
+    if gate is None:
+        yield
+        return
     async with supervise("mcp", gate.load_and_run):
         yield
 

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from structlog.contextvars import bind_contextvars
 
 from mnemon.access import store
+from mnemon.access.audit import CLI_ACTOR
 from mnemon.access.grants import Grant, Key, Principal, effective_grants, grants_of_new_key
 from mnemon.clock import format_time
 from mnemon.db.database import ORG_NAME_PATTERN, Database
@@ -205,7 +206,9 @@ class KeyWatch:
         self._checks: OrderedDict[tuple[str, str], tuple[float, asyncio.Task[Unauthenticated | None]]] = OrderedDict()
 
     async def reason_ended(self, principal: Principal) -> Unauthenticated | None:
-        """Return the error for a key that expired or was revoked; None while it is valid or the database is down."""
+        """Return why the key is no longer valid; None while it is, and while the database is unavailable."""
+        if principal.key_id == CLI_ACTOR:  # its token is no stored key, and ends with this process
+            return None
         if principal.expires_at is not None and principal.expires_at <= self._db.now():
             return expired_key()
         name, now = (principal.org_id, principal.key_id), self._monotonic()

@@ -15,9 +15,10 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, TypeAdapter
 
 from mnemon.access import idempotency
-from mnemon.access.audit import ids_in, record_write
+from mnemon.access.audit import CLI_ACTOR, ids_in, record_write
 from mnemon.access.grants import Grant, Principal, missing_scope_error, other_person_error
 from mnemon.access.keys import KeyWatch, StreamEnd, authenticate
+from mnemon.access.local_operator import LocalOperator
 from mnemon.api.models import Envelope, Page, encode_cursor
 from mnemon.api.problems import openapi_problem
 from mnemon.db.tx import Tx
@@ -277,9 +278,13 @@ async def _authenticate_request(
             "No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
         )
     services: Services = request.app.state.services
-    principal = await authenticate(services.db, credentials.credentials)
-    # Counted here, before the scope is checked: a request that is refused for it counts, too.
-    request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
+    operator: LocalOperator = request.app.state.operator
+    bearer = credentials.credentials
+    principal = await operator.authenticate(services.db, bearer) or await authenticate(services.db, bearer)
+    # Counted here, before the scope is checked: a request that is refused for it counts, too. The local operator has
+    # the database itself, so a limit on commands would protect nothing.
+    if principal.key_id != CLI_ACTOR:
+        request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
     return principal
 
 

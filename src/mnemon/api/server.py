@@ -25,8 +25,7 @@ REPLY_GRACE_S = 10
 class HttpServer(uvicorn.Server):
     """A uvicorn server that runs as a task and reports when it is ready."""
 
-    def __init__(self, app: Any, sock: socket.socket) -> None:
-        """Configure uvicorn with the settings' limits and start serving this socket in a task."""
+    def __init__(self, app: Any, sock: socket.socket, *, handle_signals: bool = True) -> None:
         services: Services = app.state.services
         settings = services.settings
         bounds = ConnectionLimits(
@@ -50,19 +49,20 @@ class HttpServer(uvicorn.Server):
         self._app = app
         self.port: int = sock.getsockname()[1]
         self._sock = sock
+        self._handle_signals = handle_signals
         self._answering = asyncio.Event()
         self._task = asyncio.create_task(self.serve(sockets=[sock]))
         self._task.add_done_callback(lambda _: self._answering.set())
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop the server on SIGINT and SIGTERM while the context is open.
+        """Stop on SIGINT and SIGTERM, unless the program that this server runs in handles them itself.
 
         uvicorn's own handler would raise the signal again after the shutdown, and the services would not close in
         order.
         """
         # Signal handlers can only be installed in the main thread.
-        if threading.current_thread() is not threading.main_thread():
+        if not self._handle_signals or threading.current_thread() is not threading.main_thread():
             yield
             return
         loop = asyncio.get_running_loop()

@@ -7,9 +7,17 @@ from pydantic import model_validator
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
+from mnemon.api.memory_shapes import MemoryOut
 from mnemon.api.models import ApiModel, ExistingName, Instant, decode_cursor
 from mnemon.db.tx import Tx
-from mnemon.memory.sources.overview import SourceOverview, source_overviews
+from mnemon.memory.sources.overview import (
+    SourceOverview,
+    memories_of_source,
+    preview_withdrawal,
+    resolve_source_name,
+    source_names,
+    source_overviews,
+)
 from mnemon.memory.sources.withdrawal import Withdrawal, withdraw_from_everyone, withdraw_source
 from mnemon.memory.trust import Trust
 
@@ -58,6 +66,17 @@ class WithdrawIn(ApiModel):
         return str(self.source or self.origin)
 
 
+class WithdrawalPreviewOut(ApiModel):
+    """What a withdrawal would take back now."""
+
+    source: str
+    """The exact name of the source, to be sent to `POST /api/sources/withdraw`."""
+    people: int
+    memories: int
+    versions: int
+    todos: int
+
+
 class WithdrawalOut(ApiModel):
     """The receipt of a withdrawal."""
 
@@ -93,6 +112,45 @@ async def list_sources(
         found = await source_overviews(tx, scope)
     shown = [SourceOut.from_overview(one) for one in found if one.origin > after]
     return door.page(shown[: limit + 1], limit=limit, position=lambda one: one.origin)
+
+
+SourceName = Annotated[
+    ExistingName, Query(description="A source's `origin`, or the same with unprintable characters escaped.")
+]
+
+
+@router.get("/memories", responses=responses_for(MemoryOut, page=True, also=(404,)))
+async def list_source_memories(
+    door: Annotated[Door, needs(Grant.MEMORY_READ)],
+    user_id: Annotated[ExistingName, Query(alias="userId")],
+    source: SourceName,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Response:
+    """List the latest that one source said about a person, active or archived, over all personas.
+
+    404 `no_such_source` names the sources that did say something.
+    """
+    scope = door.person_scope(user_id)
+    async with door.tx() as tx:
+        origin = resolve_source_name(source, await source_names(tx, scope))
+        found = await memories_of_source(tx, scope, origin, most=limit)
+    return door.page([MemoryOut.from_memory(one, user_id) for one in found], limit=limit, position=lambda one: one.id)
+
+
+@router.get("/preview", responses=responses_for(WithdrawalPreviewOut, also=(404,)))
+async def preview(
+    door: Annotated[Door, needs(Grant.MEMORY_READ)],
+    source: SourceName,
+    user_id: Annotated[ExistingName | None, Query(alias="userId")] = None,
+) -> Response:
+    """Count what a withdrawal of the source would take back, from one person or from everyone; nothing is changed."""
+    if user_id is None:
+        door.require_unbound()
+    scope = door.org if user_id is None else door.person_scope(user_id)
+    async with door.tx() as tx:
+        origin = resolve_source_name(source, await source_names(tx, scope))
+        counted = await preview_withdrawal(tx, scope, origin)
+    return door.reply(WithdrawalPreviewOut(source=origin, **vars(counted)))
 
 
 @router.post("/withdraw", responses=write_responses(WithdrawalOut, also=(404,)))

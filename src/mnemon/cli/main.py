@@ -52,6 +52,7 @@ COMMAND_MODULES = (
     "doctor",
     "engagement",
     "jobs",
+    "login",
     "mcp",
     "memory",
     "reembed",

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, cast
 from urllib.parse import quote
 
+from mnemon.client.calls import AsyncCalls
 from mnemon.client.errors import Unreachable
 from mnemon.client.events import Event, Verifications, Verified
 from mnemon.client.shapes import (
@@ -29,7 +30,7 @@ from mnemon.client.shapes import (
 from mnemon.client.transport import AsyncTransport
 
 
-class Mnemon:
+class Mnemon(AsyncCalls):
     """A client of one server with one key.
 
     `user_id` and `persona_id` are the defaults for calls that do not name their own: every method that takes `**person`
@@ -46,7 +47,7 @@ class Mnemon:
         timeout: float = 60.0,
         retries: int = 4,
     ) -> None:
-        self._transport = AsyncTransport(base_url, key, timeout=timeout, retries=retries)
+        super().__init__(AsyncTransport(base_url, key, timeout=timeout, retries=retries))
         self.user_id = user_id
         self.persona_id = persona_id
 
@@ -140,12 +141,13 @@ class Mnemon:
         attribute: str | None = None,
         pinned: bool | None = None,
         importance: int | None = None,
+        source: str | None = None,
         **person: str,
     ) -> Memory:
         """Store a fact; one with the same key is updated and its earlier version kept."""
         body = self._body_for(
             person, type=type, content=content, entity=entity, factType=fact_type, attribute=attribute, pinned=pinned,
-            importance=importance,
+            importance=importance, source=source,
         )  # fmt: skip
         return cast("Memory", await self._request_data("POST", "/api/memories", body))
 
@@ -157,12 +159,14 @@ class Mnemon:
         ranking: Ranking | None = None,
         kinds: Sequence[str] | None = None,
         as_of: str | None = None,
+        explain: bool | None = None,
         **person: str,
     ) -> Found:
         """Search memory; return `results`, best first with the parts of each score, and `entityCards`."""
         body = self._body_for(
-            person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of
-        )
+            person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of,
+            explain=explain,
+        )  # fmt: skip
         return cast("Found", await self._request_data("POST", "/api/memories/search", body))
 
     async def memories(self, *, limit: int = 50, **query: Any) -> AsyncIterator[Memory]:
@@ -306,32 +310,6 @@ class Mnemon:
         return cast("list[list[str]]", (await self._request_data("POST", "/api/notes/namespaces", body))["namespaces"])
 
     # Requests
-
-    async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Call any route of the API and return the `data` of its response."""
-        return await self._request_data(method, path, body, query=query)
-
-    async def _request_data(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        answer = await self._transport.send(method, path, body=body, query=query, headers=headers)
-        return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
-
-    async def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int) -> AsyncIterator[Any]:
-        cursor: str | None = None
-        while True:
-            answer = await self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})
-            for item in answer["data"]:
-                yield item
-            cursor = answer["meta"].get("nextCursor")
-            if cursor is None:
-                return
 
     async def _wait_until_ready(self) -> None:
         await self._transport.send("GET", "/readyz")

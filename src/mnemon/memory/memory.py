@@ -5,7 +5,7 @@ from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, ArchiveStatus
-from mnemon.memory.trust import Trust, source_mark, speaks_for_person
+from mnemon.memory.trust import Trust, mark_of, marked_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +73,8 @@ class StoredMemory:
 
     @property
     def mark(self) -> str | None:
-        """Return the memory's source in words for a reader; None if it needs no mark."""
-        if speaks_for_person(self.trust):
-            return None if self.claim_of is None else f"the {self.trust}"
-        return source_mark(self.trust, self.origin)
+        """Return the source in words for a reader; None if it needs no mark."""
+        return mark_of(self.trust, self.origin, is_claim=self.claim_of is not None)
 
     @property
     def is_withdrawn(self) -> bool:
@@ -94,13 +92,9 @@ class StoredMemory:
         return self.line_with_claims(0)
 
     def line_with_claims(self, further_claims: int) -> str:
-        """Return the memory's line, with the number of further claims that contradict the same memory."""
-        if self.mark is None:
-            return self.content
-        more = f", and {further_claims} further claim{'s' if further_claims > 1 else ''}" if further_claims else ""
-        if speaks_for_person(self.trust):
-            return f"{self.content} (claim: {self.mark} says otherwise{more})"
-        return f"{self.content} ({'external' if self.claim_of is None else 'external claim'}: {self.mark}{more})"
+        """Return the same line, mentioning the number of further claims that contradict the same memory."""
+        is_claim = self.claim_of is not None
+        return marked_text(self.content, self.trust, self.origin, is_claim=is_claim, further_claims=further_claims)
 
 
 @dataclass(frozen=True, kw_only=True)

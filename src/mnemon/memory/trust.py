@@ -107,3 +107,21 @@ def source_mark(level: Trust, origin: str) -> str:
     words = " ".join(plain.split())[:_LONGEST_NAME].strip()
     kind = "unknown source" if level is Trust.UNKNOWN else level.value
     return kind if words.lower() in {"", level.value} else f"{kind} {words}"
+
+
+def mark_of(level: Trust, origin: str, *, is_claim: bool) -> str | None:
+    """Return a statement's source in words for a reader; None if it needs no mark."""
+    if speaks_for_person(level):
+        return f"the {level}" if is_claim else None
+    return source_mark(level, origin)
+
+
+def marked_text(content: str, level: Trust, origin: str, *, is_claim: bool, further_claims: int = 0) -> str:
+    """Return the text with its source's mark, and the number of further claims that contradict the same memory."""
+    mark = mark_of(level, origin, is_claim=is_claim)
+    if mark is None:
+        return content
+    more = f", and {further_claims} further claim{'s' if further_claims > 1 else ''}" if further_claims else ""
+    if speaks_for_person(level):
+        return f"{content} (claim: {mark} says otherwise{more})"
+    return f"{content} ({'external claim' if is_claim else 'external'}: {mark}{more})"
