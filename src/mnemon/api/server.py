@@ -26,6 +26,7 @@ class HttpServer(uvicorn.Server):
     """A uvicorn server that runs as a task and reports when it is ready."""
 
     def __init__(self, app: Any, sock: socket.socket, *, handle_signals: bool = True) -> None:
+        """Configure uvicorn with the settings' limits and start serving this socket in a task."""
         services: Services = app.state.services
         settings = services.settings
         bounds = ConnectionLimits(
