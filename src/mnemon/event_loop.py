@@ -24,8 +24,8 @@ is_background: ContextVar[bool] = ContextVar("is_background", default=False)
 class PriorityTicket:
     """The priority of one request, until its response begins or MAX_YIELD_S have passed."""
 
-    def __init__(self, way: "RequestPriority") -> None:
-        self._priority = way
+    def __init__(self, priority: "RequestPriority") -> None:
+        self._priority = priority
         # Bounded, so that under a crowd of requests jobs and replies take turns and neither starves.
         self._timer = asyncio.get_running_loop().call_later(MAX_YIELD_S, self.release_priority)
         self._active = True

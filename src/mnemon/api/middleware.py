@@ -33,9 +33,9 @@ REQUEST_SECONDS = Histogram(
 class RequestMiddleware:
     """Gives every response a request id, and turns every uncaught error into a problem instead of a traceback."""
 
-    def __init__(self, app: ASGIApp, clock: Clock, way: RequestPriority, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, priority: RequestPriority, max_body_bytes: int) -> None:
         self._app = app
-        self._way = way
+        self._priority = priority
         self._clock = clock
         self._max_body_bytes = max_body_bytes
         self._refusals = RefusalLog()
@@ -51,7 +51,7 @@ class RequestMiddleware:
         bind_contextvars(request_id=request_id)
         started = time.perf_counter()
         exchange = LoggedRequest(scope, started)
-        ahead = self._way.begin_request()
+        ahead = self._priority.begin_request()
 
         async def send_with_id(message: Message) -> None:
             exchange.note_sent(message)

@@ -73,7 +73,7 @@ class ReplyGenerator:
         self._services = services
         self._prompt = prompt
         # A caller with tools of its own runs them itself, so Mnemon's are not mixed in.
-        self._tools = {} if prompt.asking.tools else tools
+        self._tools = {} if prompt.request.tools else tools
         self._stored = stored
         self._emit = emit
         self._said: list[str] = []
@@ -105,10 +105,10 @@ class ReplyGenerator:
         """Ask the model until it calls no more tools; return the calls that the caller is to run."""
         conversation = self._prompt.conversation
         for round_ in range(_MAX_ROUNDS):
-            offered = self._prompt.asking.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
+            offered = self._prompt.request.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
             before = len(self._said)
             calls = await self._ask_model(conversation, offered)
-            if not calls or self._prompt.asking.tools or self._cut:
+            if not calls or self._prompt.request.tools or self._cut:
                 return calls
             text = "".join(self._said[before:])
             conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
@@ -119,7 +119,7 @@ class ReplyGenerator:
     async def _ask_model(
         self, conversation: tuple[LlmMessage, ...], offered: tuple[ToolSpec, ...]
     ) -> tuple[ToolRequest, ...]:
-        turn_request = self._prompt.asking
+        turn_request = self._prompt.request
         wanted = LlmChatRequest(
             system=self._prompt.system,
             messages=conversation,

@@ -64,11 +64,11 @@ class Tx:
         *,
         org_id: str | None,
         now: datetime,
-        way: RequestPriority,
+        priority: RequestPriority,
         attached: SharedObjects,
     ) -> None:
         self._transaction = transaction
-        self._priority = way
+        self._priority = priority
         self.attached = attached
         """Caches and counters that live as long as the database."""
         self.org_id = org_id

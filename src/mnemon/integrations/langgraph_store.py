@@ -91,7 +91,7 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
     async def _search_items(self, op: SearchOp) -> list[Any]:
         try:
             params = as_notes.search_of(op)
-        except as_notes.Never:
+        except as_notes.UnmeetableFilter:
             return []
         if op.query and self.embeddings is not None:
             params["vector"] = await self.embeddings.aembed_query(op.query)
@@ -157,7 +157,7 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
     def _search_items(self, op: SearchOp) -> list[Any]:
         try:
             params = as_notes.search_of(op)
-        except as_notes.Never:
+        except as_notes.UnmeetableFilter:
             return []
         if op.query and self.embeddings is not None:
             params["vector"] = self.embeddings.embed_query(op.query)

@@ -75,7 +75,7 @@ class SearchIndex:
         self._postings = 0
         self._around: dict[int, np.ndarray] | None = None
         self._lengths: np.ndarray | None = None
-        self._beside: ClaimGroups | None = None
+        self._claim_groups: ClaimGroups | None = None
 
     @property
     def size(self) -> int:
@@ -208,10 +208,10 @@ class SearchIndex:
 
     def claim_groups(self) -> ClaimGroups:
         """Return the claims among the live rows, each with what it contradicts."""
-        if self._beside is None:
+        if self._claim_groups is None:
             some = bool((self.columns["claim"] & self.columns["alive"]).any())
-            self._beside = group_claims(map(self._entry_at, self.row_of.values())) if some else NO_CLAIMS
-        return self._beside
+            self._claim_groups = group_claims(map(self._entry_at, self.row_of.values())) if some else NO_CLAIMS
+        return self._claim_groups
 
     def entry_of(self, entry_id: str) -> IndexEntry:
         """Return the live entry with this id; raise KeyError if there is none."""
@@ -231,7 +231,7 @@ class SearchIndex:
         return self._entry_at(row).id
 
     def _clear_caches(self) -> None:
-        self._around = self._lengths = self._beside = None
+        self._around = self._lengths = self._claim_groups = None
 
     def _entry_at(self, row: int) -> IndexEntry:
         entry = self.entries[row]

@@ -41,7 +41,7 @@ class CandidateBatch(NamedTuple):
 
     rows: Sequence[Row]
     read: Callable[[Row], CandidateRow]
-    beside: bool = False
+    are_claims: bool = False
     """Whether these are claims whose facts are held: they are shown beside these or not at all."""
 
     @property
@@ -65,7 +65,7 @@ async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: in
     return [
         CandidateBatch(near, _memory_candidate),
         CandidateBatch(waiting, _memory_candidate),
-        CandidateBatch(claims, _memory_candidate, beside=True),
+        CandidateBatch(claims, _memory_candidate, are_claims=True),
     ]
 
 
