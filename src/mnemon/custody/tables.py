@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -78,14 +79,7 @@ async def owned_tables(tx: Tx) -> tuple[OwnedTable, ...]:
 
 
 def _table_from_row(row: Row) -> OwnedTable:
-    return OwnedTable(
-        name=row["name"],
-        columns=tuple(row["columns"]),
-        types=tuple(row["types"]),
-        identities=tuple(row["identities"]),
-        key=tuple(row["key"]),
-        refers_to=tuple(row["refers_to"]),
-    )
+    return from_row(OwnedTable, row)
 
 
 async def personal_tables(tx: Tx) -> tuple[OwnedTable, ...]:

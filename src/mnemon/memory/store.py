@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.event_loop import with_pauses
-from mnemon.memory.fact import EntityType, FactType, MemoryType, QuoteLocation
-from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
+from mnemon.memory.fact import MemoryType, QuoteLocation
+from mnemon.memory.lifecycle import ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, Provenance, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome
 from mnemon.memory.trust import Trust, coarse_trust, legacy_trust_of
@@ -233,56 +234,13 @@ def _provenance_of(row: Row) -> tuple[Provenance, ...]:
 
 def memory_of(row: Row, provenance: tuple[Provenance, ...] = ()) -> StoredMemory:
     """Return the memory in a row of `memories`."""
-    return StoredMemory(
-        id=row["id"],
-        persona_id=row["persona_id"],
-        type=MemoryType(row["type"]),
-        content=row["content"],
-        entity_refs=tuple(row["entity_refs"]),
-        entity_label=row["entity_label"],
-        entity_type=EntityType(row["entity_type"]),
-        fact_type=FactType(row["fact_type"]),
-        attribute=row["attribute"],
-        importance=row["importance"],
-        pinned=row["pinned"],
-        memory_key=row["memory_key"],
-        source=row["source"],
-        origin=row["origin"] or row["source"],
-        trust=trust_of_row(row),
-        claim_of=row["claim_of"],
-        status=ArchiveStatus(row["status"]),
-        archive_reason=ArchiveReason(row["archive_reason"]) if row["archive_reason"] else None,
-        archived_at=row["archived_at"],
-        note=row["note"],
-        confidence=row["confidence"],
-        mentions=row["mentions"],
-        valid_from=row["valid_from"],
-        valid_to=row["valid_to"],
-        stated_at=row["stated_at"],
-        version=row["version"],
-        versions=row["versions"],
-        sources=tuple(row["sources"]),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        revision=row["revision"],
-        provenance=provenance,
-    )
+    origin = row["origin"] or row["source"]
+    return from_row(StoredMemory, row, origin=origin, trust=trust_of_row(row), provenance=provenance)
 
 
 def _version_of(row: Row) -> MemoryVersion:
-    return MemoryVersion(
-        number=row["number"],
-        content=row["content"],
-        importance=row["importance"],
-        confidence=row["confidence"],
-        source=row["source"],
-        origin=row["origin"] or row["source"],
-        trust=trust_of_row(row),
-        valid_from=row["valid_from"],
-        valid_to=row["valid_to"],
-        recorded_at=row["recorded_at"],
-        reason=row["reason"],
-    )
+    origin = row["origin"] or row["source"]
+    return from_row(MemoryVersion, row, origin=origin, trust=trust_of_row(row), current=False)
 
 
 def _memory_params(scope: Scope, memory: StoredMemory, now: datetime) -> dict[str, object]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.notes.note import (
@@ -165,14 +166,4 @@ def _owner_params(scope: Scope) -> dict[str, Any]:
 
 def _note_from_row(row: Row) -> StoredNote:
     score = row.get("score")
-    return StoredNote(
-        namespace=tuple(row["namespace"]),
-        key=row["key"],
-        value=row["value"],
-        place=row["place"],
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        expires_at=row["expires_at"],
-        score=None if score is None else float(score),
-    )
+    return from_row(StoredNote, row, score=None if score is None else float(score))

@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import Usage
@@ -120,16 +121,12 @@ async def mark_parked(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
 
 
 def _reflection_from_row(row: Row) -> Reflection:
-    return Reflection(
-        turn_id=row["turn_id"],
-        job_id=row["job_id"],
-        status=ReflectionStatus(row["status"]),
-        attempts=row["attempts"],
+    return from_row(
+        Reflection,
+        row,
         sections={label: SectionReport(**section) for label, section in row["sections"].items()},
         rejected=tuple(Rejection(**one) for one in row["rejected"]),
-        raw=row["raw"],
         usage=Usage(**row["usage"]) if row["usage"] else None,
-        error=row["error"],
     )
 
 

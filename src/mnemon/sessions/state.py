@@ -2,6 +2,7 @@
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -16,18 +17,8 @@ async def load_session_state(tx: Tx, scope: Scope) -> SessionState | None:
     if row is None:
         return None
     error = row["last_rolling_error"]
-    return SessionState(
-        message_count=row["message_count"],
-        last_interaction=row["last_interaction"],
-        last_user_message=row["last_user_message"],
-        curator=CuratorState(
-            last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"]
-        ),
-        last_rolling_attempt_at=row["last_rolling_attempt_at"],
-        last_rolling_success_at=row["last_rolling_success_at"],
-        last_rolling_error=RollingError(**error) if error else None,
-        rolling_summary=row["rolling_summary"],
-    )
+    curator = CuratorState(last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"])
+    return from_row(SessionState, row, curator=curator, last_rolling_error=RollingError(**error) if error else None)
 
 
 async def record_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
@@ -89,14 +80,7 @@ async def list_rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int
 
 
 def _summary_from_row(row: Row) -> RollingSummary:
-    return RollingSummary(
-        message_count=row["message_count"],
-        text=row["text"],
-        carried=tuple(row["carried"]),
-        turn_id=row["turn_id"],
-        at=row["at"],
-        sources=tuple(row["sources"]),
-    )
+    return from_row(RollingSummary, row)
 
 
 def _state_key(scope: Scope) -> dict[str, str]:

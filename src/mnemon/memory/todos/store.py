@@ -5,6 +5,7 @@ from datetime import datetime
 
 import psycopg
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import Conflict, NotFound
@@ -148,17 +149,4 @@ def _owner_params(scope: Scope) -> dict[str, str]:
 
 
 def _todo_from_row(row: Row) -> Todo:
-    return Todo(
-        id=row["id"],
-        persona_id=row["persona_id"],
-        kind=TodoKind(row["kind"]),
-        content=row["content"],
-        status=TodoStatus(row["status"]),
-        source=row["source"],
-        turn_id=row["turn_id"],
-        message_id=row["message_id"],
-        quote=row["quote"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        closed_at=row["closed_at"],
-    )
+    return from_row(Todo, row)

@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.memory.memory import StoredMemory
@@ -117,14 +118,7 @@ async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
 async def curator_runs(tx: Tx, scope: Scope, *, most: int) -> list[CuratorRun]:
     """Return the curator's runs, newest first."""
     return [
-        CuratorRun(
-            id=row["id"],
-            folded=tuple(row["folded"]),
-            archived=tuple(row["archived"]),
-            rejected=tuple(Rejection(**one) for one in row["rejected"]),
-            made_by=row["made_by"],
-            at=row["at"],
-        )
+        from_row(CuratorRun, row, rejected=tuple(Rejection(**one) for one in row["rejected"]))
         for row in await tx.fetch_all(SQL["curator_runs"], **_owner_params(scope), most=most)
     ]
 
@@ -143,14 +137,7 @@ def _spine_of(row: Row) -> SpineVersion:
         )
         for part in SpinePart
     }
-    return SpineVersion(
-        version=row["version"],
-        lines=lines,
-        message_count=row["message_count"],
-        total_messages=row["total_messages"],
-        at=row["at"],
-        made_by=row["made_by"],
-    )
+    return from_row(SpineVersion, row, lines=lines)
 
 
 def _owner_params(scope: Scope) -> dict[str, str]:
