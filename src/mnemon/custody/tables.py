@@ -92,11 +92,6 @@ def is_exported(table: OwnedTable) -> bool:
     return table.name not in DERIVED_TABLES and table.name not in OPERATION_TABLES
 
 
-def owner_params(scope: Scope) -> dict[str, str]:
-    """Return the parameters that name the organization and the person."""
-    return {"org_id": scope.org_id, "user_id": scope.user}
-
-
 _CURSOR_PAGE_ROWS = 500
 
 

@@ -56,7 +56,7 @@ class NoteTexts:
 
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
         """Return up to `most` texts of the person that have no vector of this model yet."""
-        rows = await tx.fetch_all(SQL["waiting_texts"], **_owner_params(scope), model=model, most=most)
+        rows = await tx.fetch_all(SQL["waiting_texts"], **scope.owner_params, model=model, most=most)
         return [
             # The namespace comes last, since it has any number of labels.
             UnembeddedText(address=(row["part"], row["key"], *row["namespace"]), content=row["content"])
@@ -69,7 +69,7 @@ class NoteTexts:
         """Store the vector of each text."""
         for one, vector in vectors.items():
             part, key, *namespace = one.address
-            address = {**_owner_params(scope), "namespace": namespace, "key": key}
+            address = {**scope.owner_params, "namespace": namespace, "key": key}
             await tx.execute(SQL["add_vector"], **address, model=model, part=part, vector=vector_literal(vector))
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:
@@ -78,8 +78,4 @@ class NoteTexts:
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
         """Delete the person's vectors of other embedding models, but not callers' own; return how many there were."""
-        return await tx.execute(SQL["drop_other_vectors"], **_owner_params(scope), model=model, caller=CALLER_MODEL)
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
+        return await tx.execute(SQL["drop_other_vectors"], **scope.owner_params, model=model, caller=CALLER_MODEL)

@@ -50,7 +50,7 @@ async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
 
 async def find_for_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, Reflection]:
     """Return the reflections of these turns, by turn id."""
-    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    owner = scope.owner_params
     rows = await tx.fetch_all(SQL["reflections_of_turns"], **owner, turns=list(turn_ids))
     return {row["turn_id"]: _reflection_from_row(row) for row in rows}
 

@@ -25,7 +25,7 @@ async def record_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
     """Record in the person's state with every persona that the curator ran now, over this many memories."""
     # The first statement creates the row of the scope's persona when there is none; the second updates all rows.
     await tx.execute(SQL["note_curator_run"], **_state_key(scope), now=tx.now, count=memory_count)
-    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    owner = scope.owner_params
     await tx.execute(SQL["note_curator_run_everywhere"], **owner, now=tx.now, count=memory_count)
 
 

@@ -43,7 +43,7 @@ class TodoEdit:
 
 async def open_todos(tx: Tx, scope: Scope) -> list[Todo]:
     """Return the open todos of the scope's persona, or of none if it names none, oldest first."""
-    rows = await tx.fetch_all(SQL["open"], **_owner_params(scope), persona_id=scope.persona_id)
+    rows = await tx.fetch_all(SQL["open"], **scope.owner_params, persona_id=scope.persona_id)
     return [_todo_from_row(row) for row in rows]
 
 
@@ -51,7 +51,7 @@ async def add_todo(tx: Tx, scope: Scope, draft: NewTodo, *, at: datetime) -> tup
     """Open the todo, or refresh the open one that says the same; return it and whether it is new."""
     row = await tx.fetch_one(
         SQL["insert"],
-        **_owner_params(scope),
+        **scope.owner_params,
         id=tx.new_id("tod"),
         persona_id=scope.persona_id,
         todo_key=todo_key(draft.kind, draft.content),
@@ -65,7 +65,7 @@ async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
     """Return the todo that the draft's turn opened before with this content; None if there is none."""
     key = todo_key(draft.kind, draft.content)
     row = await tx.fetch_one_or_none(
-        SQL["of_turn"], **_owner_params(scope), persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
+        SQL["of_turn"], **scope.owner_params, persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
     )
     return None if row is None else _todo_from_row(row)
 
@@ -73,7 +73,7 @@ async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
 async def has_closed_todo(tx: Tx, scope: Scope, turn_id: str, quote: str) -> bool:
     """Say whether the turn has closed a todo with these words before."""
     params = {"persona_id": scope.persona_id, "turn_id": turn_id, "quote": quote}
-    return await tx.fetch_one_or_none(SQL["closed_by"], **_owner_params(scope), **params) is not None
+    return await tx.fetch_one_or_none(SQL["closed_by"], **scope.owner_params, **params) is not None
 
 
 async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
@@ -101,7 +101,7 @@ async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: d
         async with tx.savepoint():
             row = await tx.fetch_one_or_none(
                 SQL["update"],
-                **_owner_params(scope),
+                **scope.owner_params,
                 id=todo.id,
                 kind=kind,
                 content=content,
@@ -133,7 +133,7 @@ async def list_todos(
     before_at, before_id = before or (None, None)
     rows = await tx.fetch_all(
         SQL["listed"],
-        **_owner_params(scope),
+        **scope.owner_params,
         persona_id=scope.persona_id,
         status=status,
         kind=kind,
@@ -142,10 +142,6 @@ async def list_todos(
         most=most,
     )
     return [_todo_from_row(row) for row in rows]
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
 
 
 def _todo_from_row(row: Row) -> Todo:

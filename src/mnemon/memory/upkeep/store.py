@@ -43,20 +43,18 @@ class StoredSeed:
 
 async def global_memories(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
     """Return the active memories that every persona may know, most important first."""
-    return [memory_of(row) for row in await tx.fetch_all(SQL["global_memories"], **_owner_params(scope), most=most)]
+    return [memory_of(row) for row in await tx.fetch_all(SQL["global_memories"], **scope.owner_params, most=most)]
 
 
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
     """Return the current spine; None before the first."""
-    row = await tx.fetch_one_or_none(SQL["latest_spine"], **_owner_params(scope))
+    row = await tx.fetch_one_or_none(SQL["latest_spine"], **scope.owner_params)
     return None if row is None else _spine_of(row)
 
 
 async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
     """Return the versions of the spine, newest first."""
-    return [
-        _spine_of(row) for row in await tx.fetch_all(SQL["spines"], **_owner_params(scope), before=before, most=most)
-    ]
+    return [_spine_of(row) for row in await tx.fetch_all(SQL["spines"], **scope.owner_params, before=before, most=most)]
 
 
 async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
@@ -64,7 +62,7 @@ async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequenc
     # The statement inserts only the next number, so that two writers at once make one version.
     touched = await tx.execute(
         SQL["add_spine"],
-        **_owner_params(scope),
+        **scope.owner_params,
         version=spine.version,
         lines=Jsonb(_lines_json(spine)),
         sources=list(spine.sources),
@@ -80,32 +78,32 @@ async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequenc
 async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[SpineVersion]:
     """Return the versions with a line that was made from any of these sources."""
     return [
-        _spine_of(row) for row in await tx.fetch_all(SQL["spines_from"], **_owner_params(scope), sources=list(sources))
+        _spine_of(row) for row in await tx.fetch_all(SQL["spines_from"], **scope.owner_params, sources=list(sources))
     ]
 
 
 async def rewrite_spine(tx: Tx, scope: Scope, spine: SpineVersion) -> None:
     """Replace the lines of the version."""
     params = {"version": spine.version, "lines": Jsonb(_lines_json(spine)), "sources": list(spine.sources)}
-    await tx.execute(SQL["rewrite_spine"], **_owner_params(scope), **params)
+    await tx.execute(SQL["rewrite_spine"], **scope.owner_params, **params)
 
 
 async def get_seed(tx: Tx, scope: Scope) -> StoredSeed | None:
     """Return the loaded profile; None if there is none."""
-    row = await tx.fetch_one_or_none(SQL["seed"], **_owner_params(scope))
+    row = await tx.fetch_one_or_none(SQL["seed"], **scope.owner_params)
     return None if row is None else StoredSeed(profile=row["profile"], loaded_at=row["loaded_at"])
 
 
 async def put_seed(tx: Tx, scope: Scope, profile: Sequence[Mapping[str, Any]]) -> None:
     """Store the profile as the person's seed."""
-    await tx.execute(SQL["put_seed"], **_owner_params(scope), profile=Jsonb(list(profile)), now=tx.now)
+    await tx.execute(SQL["put_seed"], **scope.owner_params, profile=Jsonb(list(profile)), now=tx.now)
 
 
 async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
     """Record the run."""
     await tx.execute(
         SQL["add_curator_run"],
-        **_owner_params(scope),
+        **scope.owner_params,
         id=run.id,
         folded=list(run.folded),
         archived=list(run.archived),
@@ -119,7 +117,7 @@ async def curator_runs(tx: Tx, scope: Scope, *, most: int) -> list[CuratorRun]:
     """Return the curator's runs, newest first."""
     return [
         from_row(CuratorRun, row, rejected=tuple(Rejection(**one) for one in row["rejected"]))
-        for row in await tx.fetch_all(SQL["curator_runs"], **_owner_params(scope), most=most)
+        for row in await tx.fetch_all(SQL["curator_runs"], **scope.owner_params, most=most)
     ]
 
 
@@ -138,7 +136,3 @@ def _spine_of(row: Row) -> SpineVersion:
         for part in SpinePart
     }
     return from_row(SpineVersion, row, lines=lines)
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
