@@ -19,7 +19,7 @@ WORDS = (
     (r", transport=PerLoop\(\)", ""),
     (r"\baclose\b", "close"),
     (r"\baread\b", "read"),
-    (r"\baiter_lines\b", "iter_lines"),
+    (r"\baiter_bytes\b", "iter_bytes"),
     (r"\basyncio\.sleep\b", "time.sleep"),
     (r"\bMnemon\b", "SyncMnemon"),
 )

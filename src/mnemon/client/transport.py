@@ -10,8 +10,9 @@ from typing import Any
 import httpx2
 
 from mnemon.client.errors import ApiError, Unreachable
-from mnemon.client.events import Event, Reader
+from mnemon.client.events import Event, decode_event
 from mnemon.client.loops import PerLoop
+from mnemon.sse import LineSplitter, SseParser
 
 RETRIED = frozenset({429, 502, 503, 504})
 _MAX_WAIT_S = 10.0
@@ -81,17 +82,22 @@ class AsyncTransport:
             if response.status_code >= 400:
                 await response.aread()
                 _read_response(response)
-            async for line in response.aiter_lines():
-                if line:
-                    yield line
+            splitter = LineSplitter()
+            async for piece in response.aiter_bytes():
+                for line in splitter.feed(piece):
+                    if line:
+                        yield line.decode()
+            if rest := splitter.remaining_line():
+                yield rest.decode()
 
 
 async def _iter_events(response: httpx2.Response) -> AsyncIterator[Event]:
-    reader = Reader()
-    async for line in response.aiter_lines():
-        event = reader.take(line)
-        if event is not None:
-            yield event
+    parser = SseParser()
+    async for piece in response.aiter_bytes():
+        for event in parser.feed(piece):
+            # A heartbeat may be an event without data.
+            if event.data:
+                yield decode_event(event)
 
 
 async def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
