@@ -101,11 +101,11 @@ async def make_services(settings: Settings, database_url: str) -> AsyncIterator[
         closing.push_async_callback(db.close)
         closing.callback(index_cache.close)
         closing.push_async_callback(embedder.close)
-        llm = make_llm(settings, settings.model, db.way)
+        llm = make_llm(settings, settings.model, db.request_priority)
         closing.push_async_callback(llm.close)
         reflector = llm
         if settings.reflection_model is not None:
-            reflector = make_llm(settings, settings.reflection_model, db.way)
+            reflector = make_llm(settings, settings.reflection_model, db.request_priority)
             closing.push_async_callback(reflector.close)
         yield Services(db=db, llm=llm, reflector=reflector, embedder=embedder, clock=clock, settings=settings)
 
@@ -124,7 +124,7 @@ def make_database(settings: Settings, url: str, clock: Clock, *, attached: Share
     )
 
 
-def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) -> Llm:
+def make_llm(settings: Settings, name: str, priority: RequestPriority | None = None) -> Llm:
     """Return the language model of that name; base URL and key of the settings go to their own provider only."""
     same_provider = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
     key = settings.model_api_key if same_provider else None
@@ -134,7 +134,7 @@ def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) 
         api_key=key.get_secret_value() if key else None,
         timeout=settings.model_timeout_s,
         longest_reply=settings.max_reply_chars,
-        way=way,
+        priority=priority,
     )
 
 
@@ -198,7 +198,7 @@ def make_app(
     app.add_middleware(
         middleware.RequestMiddleware,
         clock=services.clock,
-        way=services.db.way,
+        priority=services.db.request_priority,
         max_body_bytes=services.settings.max_body_bytes,
     )
     return app

@@ -24,9 +24,9 @@ is_background: ContextVar[bool] = ContextVar("is_background", default=False)
 class PriorityTicket:
     """The priority of one request, until its response begins or MAX_YIELD_S have passed."""
 
-    def __init__(self, way: "RequestPriority") -> None:
+    def __init__(self, priority: "RequestPriority") -> None:
         """Begin the request's priority over jobs, which ends by itself after MAX_YIELD_S."""
-        self._priority = way
+        self._priority = priority
         # Bounded, so that under a crowd of requests jobs and replies take turns and neither starves.
         self._timer = asyncio.get_running_loop().call_later(MAX_YIELD_S, self.release_priority)
         self._active = True

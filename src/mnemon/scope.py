@@ -74,6 +74,11 @@ class Scope:
             raise RuntimeError("this scope names no person")
         return self.user_id
 
+    @property
+    def owner_params(self) -> dict[str, str]:
+        """The parameters of a statement that name the organization and the person."""
+        return {"org_id": self.org_id, "user_id": self.user}
+
     def with_persona(self, persona_id: str | None) -> "Scope":
         """Return the same scope with this persona."""
         return replace(self, persona_id=persona_id)

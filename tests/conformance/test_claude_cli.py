@@ -8,7 +8,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
 from mnemon.llm.scripted.script import Script, tool_call_reply
 from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import RunFailed
@@ -18,6 +17,7 @@ from mnemon.runs.card_filling import fill_card
 from mnemon.settings import Settings
 from support.claude import claude_binary, needs_claude
 from support.orchestrator import orchestrator
+from support.scripted_anthropic import ScriptedAnthropicServer
 from support.tasks import Seen, review, task
 
 pytestmark = [pytest.mark.conformance, needs_claude]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CLI = Path(__file__).parents[2] / "src" / "mnemon" / "cli"
-FILES = sorted(path for path in CLI.rglob("*.py") if "benchmarks" not in path.parts)
+FILES = sorted(CLI.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 WRITERS = {"terminal.py": 2, "custody.py": 1}
@@ -19,7 +19,6 @@ OURS = frozenset({
 OUR_WORDS = {
     "agents.py": {"what"},
     "backup.py": {"tables"},
-    "bench.py": {"sign", "one.name", "one.wanted"},
     "chat.py": {"_HELP", "text", "name", "title"},
     "demo.py": {"named", "steps", "link"},
     "doctor.py": {"counts['ok']", "counts['fail']", "warnings", "STATE_LABELS[one.state]", "one.name", "''"},

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from mnemon.access.grants import Key, stored_grants
 from mnemon.db.database import Database
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -109,13 +110,4 @@ async def list_audit_entries(tx: Tx, scope: Scope, *, before: str | None, most: 
 
 def _key_from_row(row: Row) -> Key:
     """Return the API key of a `keys` row; scopes unknown to this version are left out."""
-    return Key(
-        id=row["key_id"],
-        name=row["name"],
-        grants=stored_grants(row["grants"]),
-        bound_user=row["bound_user"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        revoked_at=row["revoked_at"],
-        used_at=row["used_at"],
-    )
+    return from_row(Key, row, id=row["key_id"], grants=stored_grants(row["grants"]))

@@ -8,6 +8,7 @@ from psycopg.types.json import Jsonb
 
 from mnemon.agentstate.change import CHANGE_ADAPTER, StateChange
 from mnemon.agentstate.state import STATE_ADAPTER, AgentState
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -140,15 +141,7 @@ def _state_from_row(row: Row) -> StoredState:
 
 def _entry_from_row(row: Row) -> StateEntry:
     """Return the journal entry of an `agent_state_journal` row."""
-    return StateEntry(
-        seq=int(row["seq"]),
-        turn_id=row["turn_id"],
-        who=ChangeAuthor(row["who"]),
-        reason=row["reason"],
-        change=CHANGE_ADAPTER.validate_python(row["update"]),
-        at=row["at"],
-        recorded_at=row["recorded_at"],
-    )
+    return from_row(StateEntry, row, change=CHANGE_ADAPTER.validate_python(row["update"]))
 
 
 def _state_jsonb(state: AgentState) -> Jsonb:

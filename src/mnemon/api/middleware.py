@@ -37,10 +37,10 @@ UNCOMPRESSED_PATHS = ("/api", "/v1", "/mcp", "/metrics", "/live", "/openapi.json
 class RequestMiddleware:
     """Gives every response a request id, and turns every uncaught error into a problem instead of a traceback."""
 
-    def __init__(self, app: ASGIApp, clock: Clock, way: RequestPriority, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, priority: RequestPriority, max_body_bytes: int) -> None:
         """Wrap this application; requests go before background jobs, and bodies are limited to this size."""
         self._app = app
-        self._way = way
+        self._priority = priority
         self._clock = clock
         self._max_body_bytes = max_body_bytes
         self._refusals = RefusalLog()
@@ -57,7 +57,7 @@ class RequestMiddleware:
         bind_contextvars(request_id=request_id)
         started = time.perf_counter()
         exchange = LoggedRequest(scope, started)
-        ahead = self._way.begin_request()
+        ahead = self._priority.begin_request()
 
         async def send_with_id(message: Message) -> None:
             """Send a message to the client, with the request id added to the response's headers."""

@@ -73,7 +73,7 @@ async def _build_prompt(
         ranking=settings.chat_ranking,
     )
     context = await assemble_context(tx, wanted, settings, turn_id=turn_id)
-    return TurnPrompt(asking=request, context=context, conversation=_conversation_messages(request, context.recent))
+    return TurnPrompt(request=request, context=context, conversation=_conversation_messages(request, context.recent))
 
 
 async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> Turn:

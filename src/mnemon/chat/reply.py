@@ -74,7 +74,7 @@ class ReplyGenerator:
         self._services = services
         self._prompt = prompt
         # A caller with tools of its own runs them itself, so Mnemon's are not mixed in.
-        self._tools = {} if prompt.asking.tools else tools
+        self._tools = {} if prompt.request.tools else tools
         self._stored = stored
         self._emit = emit
         self._said: list[str] = []
@@ -107,11 +107,11 @@ class ReplyGenerator:
         """Ask the model and run Mnemon's tools until it calls none; return the calls left for the caller to run."""
         conversation = self._prompt.conversation
         for round_ in range(_MAX_ROUNDS):
-            offered = self._prompt.asking.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
+            offered = self._prompt.request.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
             before = len(self._said)
             calls = await self._ask_model(conversation, offered)
             # A caller's own tools are run by the caller, so their calls end this request.
-            if not calls or self._prompt.asking.tools or self._cut:
+            if not calls or self._prompt.request.tools or self._cut:
                 return calls
             text = "".join(self._said[before:])
             conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
@@ -123,7 +123,7 @@ class ReplyGenerator:
         self, conversation: tuple[LlmMessage, ...], offered: tuple[ToolSpec, ...]
     ) -> tuple[ToolRequest, ...]:
         """Send one request to the model, emit its text and tool calls as they arrive, return the tool calls."""
-        turn_request = self._prompt.asking
+        turn_request = self._prompt.request
         wanted = LlmChatRequest(
             system=self._prompt.system,
             messages=conversation,

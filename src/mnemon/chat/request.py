@@ -58,7 +58,7 @@ class TurnRequest:
 class TurnPrompt:
     """What the model is given for a request."""
 
-    asking: TurnRequest
+    request: TurnRequest
     context: AssembledContext
     conversation: tuple[LlmMessage, ...]
     """The messages that follow the system prompt."""
@@ -66,7 +66,7 @@ class TurnPrompt:
     @property
     def system(self) -> str:
         """The system prompt: the context, then the calling program's instructions, which are never cut."""
-        instructions = self.asking.instructions
+        instructions = self.request.instructions
         system = self.context.pack.system
         return f"{system}\n\n## Instructions of the application\n{instructions}" if instructions else system
 

@@ -159,7 +159,7 @@ class ReplyStreams:
 
         A stream whose message is not stored when the block ends is cancelled.
         """
-        stream = ReplyStream(services, tools, services.db.way.begin_request())
+        stream = ReplyStream(services, tools, services.db.request_priority.begin_request())
         self._running.add(stream)
         try:
             yield stream

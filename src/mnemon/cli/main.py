@@ -44,7 +44,6 @@ COMMAND_MODULES = (
     "agents",
     "audit",
     "backup",
-    "bench",
     "chat",
     "console",
     "custody",

@@ -6,13 +6,13 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx2
 
 from mnemon.client.errors import ApiError, UnexpectedAnswer, Unreachable
-from mnemon.client.events import Event, Reader, Verifications, Verified
+from mnemon.client.events import Event, Verifications, Verified, decode_event
 from mnemon.client.shapes import (
     Agent,
     Context,
@@ -30,6 +30,7 @@ from mnemon.client.shapes import (
     Run,
     ToolResult,
 )
+from mnemon.sse import LineSplitter, SseParser
 
 RETRIED = frozenset({429, 502, 503, 504})
 _MAX_WAIT_S = 10.0
@@ -107,23 +108,24 @@ class Transport:
                     response.read()
                     _read_response(response)
                 # Not by `iter_lines`, which also splits at characters that stand unescaped in JSON, such as U+2028.
-                rest = b""
+                splitter = LineSplitter()
                 for piece in response.iter_bytes():
-                    *lines, rest = (rest + piece).split(b"\n")
-                    for line in lines:
-                        yield line.decode()
-                if rest:
+                    for line in splitter.feed(piece):
+                        if line:
+                            yield line.decode()
+                if rest := splitter.remaining_line():
                     yield rest.decode()
         except httpx2.TransportError as error:
             raise Unreachable(f"the answer of {self._http.base_url} broke off: {error}") from error
 
 
 def _iter_events(response: httpx2.Response) -> Iterator[Event]:
-    reader = Reader()
-    for line in response.iter_lines():
-        event = reader.take(line)
-        if event is not None:
-            yield event
+    parser = SseParser()
+    for piece in response.iter_bytes():
+        for event in parser.feed(piece):
+            # A heartbeat may be an event without data.
+            if event.data:
+                yield decode_event(event)
 
 
 def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
@@ -314,6 +316,9 @@ def _segment(name: str) -> str:
     return quote(name, safe="")
 
 
+Shape = TypeVar("Shape")
+
+
 class SyncMnemon(Calls):
     """A client of one server with one key.
 
@@ -352,7 +357,7 @@ class SyncMnemon(Calls):
     def chat(self, message: str, *, session_id: str | None = None, **person: str) -> Reply:
         """Send a message and return the reply, made with the person's memory."""
         body = self._body_for(person, sessionId=session_id, message=message, stream=False)
-        return cast("Reply", self._request_data("POST", "/api/chat", body))
+        return self._request_as(Reply, "POST", "/api/chat", body)
 
     @contextmanager
     def stream(self, message: str, *, session_id: str | None = None, **person: str) -> Iterator[Iterator[Event]]:
@@ -379,18 +384,18 @@ class SyncMnemon(Calls):
             body["toolResults"] = list(tool_results)
         if expectations:
             body["expectations"] = list(expectations)
-        return cast("Recorded", self._request_data("POST", "/api/turns", body))
+        return self._request_as(Recorded, "POST", "/api/turns", body)
 
     def turn_report(self, turn_id: str) -> dict[str, Any]:
         """Return a turn and what its reflection did."""
-        return cast("dict[str, Any]", self._request_data("GET", f"/api/turns/{turn_id}"))
+        return self._request_as(dict[str, Any], "GET", f"/api/turns/{turn_id}")
 
     def context(
         self, query: str, *, session_id: str | None = None, budget_tokens: int | None = None, **person: str
     ) -> Context:
         """Return the context that a chat turn with this query would be given."""
         body = self._body_for(person, sessionId=session_id, query=query, budgetTokens=budget_tokens)
-        return cast("Context", self._request_data("POST", "/api/context", body))
+        return self._request_as(Context, "POST", "/api/context", body)
 
     # Memory
 
@@ -412,7 +417,7 @@ class SyncMnemon(Calls):
             person, type=type, content=content, entity=entity, factType=fact_type, attribute=attribute, pinned=pinned,
             importance=importance, source=source,
         )  # fmt: skip
-        return cast("Memory", self._request_data("POST", "/api/memories", body))
+        return self._request_as(Memory, "POST", "/api/memories", body)
 
     def recall(
         self,
@@ -430,29 +435,29 @@ class SyncMnemon(Calls):
             person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of,
             explain=explain,
         )  # fmt: skip
-        return cast("Found", self._request_data("POST", "/api/memories/search", body))
+        return self._request_as(Found, "POST", "/api/memories/search", body)
 
     def memories(self, *, limit: int = 50, **query: Any) -> Iterator[Memory]:
         """Yield every memory that matches the filters, page by page."""
         filters = {"userId": self.user_id, "personaId": self.persona_id, **query}
         for memory in self._iter_pages("/api/memories", filters, limit):
-            yield cast("Memory", memory)
+            yield memory
 
     def memory(self, memory_id: str) -> Memory:
         """Return one memory."""
-        return cast("Memory", self._request_data("GET", f"/api/memories/{memory_id}"))
+        return self._request_as(Memory, "GET", f"/api/memories/{memory_id}")
 
     def change_memory(self, memory_id: str, **changes: Any) -> Memory:
         """Change a memory: content, importance, pinned, status, with a reason."""
-        return cast("Memory", self._request_data("PATCH", f"/api/memories/{memory_id}", changes))
+        return self._request_as(Memory, "PATCH", f"/api/memories/{memory_id}", changes)
 
     def forget(self, memory_id: str) -> dict[str, Any]:
         """Forget a memory everywhere; return the receipt, which counts what was removed."""
-        return cast("dict[str, Any]", self._request_data("DELETE", f"/api/memories/{memory_id}"))
+        return self._request_as(dict[str, Any], "DELETE", f"/api/memories/{memory_id}")
 
     def forget_person(self, user_id: str) -> dict[str, Any]:
         """Forget a person everywhere; return the receipt, which counts what was removed."""
-        return cast("dict[str, Any]", self._request_data("DELETE", f"/api/users/{quote(user_id, safe='')}"))
+        return self._request_as(dict[str, Any], "DELETE", f"/api/users/{quote(user_id, safe='')}")
 
     def todos(self, **query: Any) -> list[dict[str, Any]]:
         """Return the person's commitments, habits, threads and frictions."""
@@ -473,13 +478,13 @@ class SyncMnemon(Calls):
 
     def agent_state(self, session_id: str) -> dict[str, Any]:
         """Return the agent state of a session, with its version."""
-        return cast("dict[str, Any]", self._request_data("GET", f"/api/sessions/{session_id}/agent-state"))
+        return self._request_as(dict[str, Any], "GET", f"/api/sessions/{session_id}/agent-state")
 
     def patch_agent_state(self, session_id: str, update: Mapping[str, Any], *, version: int) -> dict[str, Any]:
         """Apply an update to the agent state if `version` is still current; raise ApiError 412 if it is not."""
         headers = {"If-Match": f'"{version}"'}
         path = f"/api/sessions/{session_id}/agent-state"
-        return cast("dict[str, Any]", self._request_data("PATCH", path, dict(update), headers=headers))
+        return self._request_as(dict[str, Any], "PATCH", path, dict(update), headers=headers)
 
     def events(self, session_id: str, *, after: str | None = None) -> Iterator[Event]:
         """Yield the session's agent state updates endlessly; a broken stream is resumed where it broke."""
@@ -506,11 +511,12 @@ class SyncMnemon(Calls):
 
     def engagement(self, **query: Any) -> Engagement | None:
         """Return hypotheses, unknowns and findings; None before the first session."""
-        return cast("Engagement | None", self._request_data("GET", "/api/engagement", query=query))
+        found: Engagement | None = self._request_data("GET", "/api/engagement", query=query)
+        return found
 
     def create_agent(self, **agent: Any) -> Agent:
         """Create an agent."""
-        return cast("Agent", self._request_data("POST", "/api/agents", agent))
+        return self._request_as(Agent, "POST", "/api/agents", agent)
 
     def agents(self) -> list[Agent]:
         """Return the organization's agents, oldest first."""
@@ -519,34 +525,33 @@ class SyncMnemon(Calls):
     def run(self, agent_id: str, prompt: str | None = None) -> Run:
         """Queue a run of the agent."""
         body = {} if prompt is None else {"prompt": prompt}
-        return cast("Run", self._request_data("POST", f"/api/agents/{agent_id}/runs", body))
+        return self._request_as(Run, "POST", f"/api/agents/{agent_id}/runs", body)
 
     def run_status(self, run_id: str) -> Run:
         """Return a run."""
-        return cast("Run", self._request_data("GET", f"/api/runs/{run_id}"))
+        return self._request_as(Run, "GET", f"/api/runs/{run_id}")
 
     def re_examine(self, run_id: str) -> Run:
         """Queue a run that examines the decision again."""
-        return cast("Run", self._request_data("POST", f"/api/runs/{run_id}/re-examine"))
+        return self._request_as(Run, "POST", f"/api/runs/{run_id}/re-examine")
 
     def resolve(self, run_id: str, outcome: str, note: str | None = None) -> Run:
         """Record the outcome of a decision."""
         body = {"outcome": outcome} if note is None else {"outcome": outcome, "note": note}
-        return cast("Run", self._request_data("POST", f"/api/runs/{run_id}/resolve", body))
+        return self._request_as(Run, "POST", f"/api/runs/{run_id}/resolve", body)
 
     def decisions(self, agent_id: str, limit: int = 5) -> list[dict[str, Any]]:
         """Return the agent's latest decisions, newest first."""
-        return cast(
-            "list[dict[str, Any]]",
-            self._request_data("GET", f"/api/agents/{agent_id}/decisions", query={"limit": limit}),
-        )
+        path = f"/api/agents/{agent_id}/decisions"
+        return self._request_as(list[dict[str, Any]], "GET", path, query={"limit": limit})
 
     # Notes
 
     def write_notes(self, changes: Sequence[Mapping[str, Any]], **person: str) -> list[dict[str, Any]]:
         """Apply all changes or none: `{"op": "put", "namespace": [...], "key": ..., "value": ...}` and others."""
         body = {"userId": self._notes_owner(person), "changes": list(changes)}
-        return cast("list[dict[str, Any]]", (self._request_data("POST", "/api/notes/write", body))["results"])
+        answer = self._request_as(dict[str, list[dict[str, Any]]], "POST", "/api/notes/write", body)
+        return answer["results"]
 
     def read_notes(
         self, addresses: Sequence[tuple[Sequence[str], str]], *, refresh: bool = False, **person: str
@@ -554,21 +559,29 @@ class SyncMnemon(Calls):
         """Return notes by namespace and key, None for one that does not exist."""
         notes = [{"namespace": list(namespace), "key": key} for namespace, key in addresses]
         body = {"userId": self._notes_owner(person), "notes": notes, "refresh": refresh}
-        return cast("list[Note | None]", (self._request_data("POST", "/api/notes/read", body))["notes"])
+        answer = self._request_as(dict[str, list[Note | None]], "POST", "/api/notes/read", body)
+        return answer["notes"]
 
     def search_notes(self, namespace: Sequence[str] = (), *, user_id: str | None = None, **search: Any) -> list[Note]:
         """Return the notes below a namespace that meet every condition; with a query or a vector, nearest first."""
         person = {} if user_id is None else {"user_id": user_id}
         body = {"userId": self._notes_owner(person), "namespace": list(namespace), **search}
-        return cast("list[Note]", (self._request_data("POST", "/api/notes/search", body))["notes"])
+        answer = self._request_as(dict[str, list[Note]], "POST", "/api/notes/search", body)
+        return answer["notes"]
 
     def note_namespaces(self, *, user_id: str | None = None, **search: Any) -> list[list[str]]:
         """Return the namespaces that hold a note and match the patterns."""
         person = {} if user_id is None else {"user_id": user_id}
         body = {"userId": self._notes_owner(person), **search}
-        return cast("list[list[str]]", (self._request_data("POST", "/api/notes/namespaces", body))["namespaces"])
+        answer = self._request_as(dict[str, list[list[str]]], "POST", "/api/notes/namespaces", body)
+        return answer["namespaces"]
 
     # Requests
+
+    def _request_as(self, shape: type[Shape], method: str, path: str, body: Any = None, **options: Any) -> Shape:
+        """Return the `data` of the response, which the API says has this shape; it is not checked."""
+        data: Shape = self._request_data(method, path, body, **options)
+        return data
 
     def _wait_until_ready(self) -> None:
         self._transport.send("GET", "/readyz")

@@ -10,8 +10,9 @@ from typing import Any
 import httpx2
 
 from mnemon.client.errors import ApiError, UnexpectedAnswer, Unreachable
-from mnemon.client.events import Event, Reader
+from mnemon.client.events import Event, decode_event
 from mnemon.client.loops import PerLoop
+from mnemon.sse import LineSplitter, SseParser
 
 RETRIED = frozenset({429, 502, 503, 504})
 _MAX_WAIT_S = 10.0
@@ -91,23 +92,24 @@ class AsyncTransport:
                     await response.aread()
                     _read_response(response)
                 # Not by `aiter_lines`, which also splits at characters that stand unescaped in JSON, such as U+2028.
-                rest = b""
+                splitter = LineSplitter()
                 async for piece in response.aiter_bytes():
-                    *lines, rest = (rest + piece).split(b"\n")
-                    for line in lines:
-                        yield line.decode()
-                if rest:
+                    for line in splitter.feed(piece):
+                        if line:
+                            yield line.decode()
+                if rest := splitter.remaining_line():
                     yield rest.decode()
         except httpx2.TransportError as error:
             raise Unreachable(f"the answer of {self._http.base_url} broke off: {error}") from error
 
 
 async def _iter_events(response: httpx2.Response) -> AsyncIterator[Event]:
-    reader = Reader()
-    async for line in response.aiter_lines():
-        event = reader.take(line)
-        if event is not None:
-            yield event
+    parser = SseParser()
+    async for piece in response.aiter_bytes():
+        for event in parser.feed(piece):
+            # A heartbeat may be an event without data.
+            if event.data:
+                yield decode_event(event)
 
 
 async def _wait_before_retry(attempt: int, retry_after: str | None) -> None:

@@ -16,7 +16,7 @@ from mnemon.agentstate import journal as agentstate
 from mnemon.custody import ledger
 from mnemon.custody.ledger import ForgetTally, LedgerEntry, Receipt
 from mnemon.custody.redaction import redact_everywhere
-from mnemon.custody.tables import SQL, owner_params
+from mnemon.custody.tables import SQL
 from mnemon.custody.traces import ForgottenTraces, TextSpan, distinctive_words, redact_spans
 from mnemon.db.tx import Row, Tx
 from mnemon.engagement import forget as engagement
@@ -109,8 +109,8 @@ async def forget_memories(
     tally = ForgetTally()
     # Lock order: the person's row first, then everything of theirs. The update below does not conflict with a
     # transaction that holds the row by a key-share lock, so FOR UPDATE waits for those.
-    tx.defer(SQL["await_holders"], **owner_params(scope))
-    await tx.fetch_one_or_none(SQL["lock_person"], **owner_params(scope))
+    tx.defer(SQL["await_holders"], **scope.owner_params)
+    await tx.fetch_one_or_none(SQL["lock_person"], **scope.owner_params)
     target = await _load_target(tx, scope, memory_ids)
     if not target.memories:
         return None
@@ -139,7 +139,7 @@ async def forget_memories(
 
 async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: LedgerEntry, tally: ForgetTally) -> None:
     """Cover the ledger entry's spans and all traces, drop or rebuild derived text, and store tombstones."""
-    revision = int((await tx.fetch_one(SQL["lock_person"], **owner_params(scope)))["revision"])
+    revision = int((await tx.fetch_one(SQL["lock_person"], **scope.owner_params))["revision"])
     copies, touched = await _redact_messages(tx, scope, entry.spans, revision)
     tally.redacted["messages"] += len(touched)
     await _delete_summaries(tx, scope, touched, tally)
@@ -148,9 +148,9 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
     covered = await redact_everywhere(tx, scope, whole, entry.memory_ids, tally)
     changed = [row["id"] for row in touched] + covered.messages
     # A vector of the old text still holds its meaning; the job enqueued below makes a new one.
-    tally.removed["embeddings"] += await tx.execute(SQL["drop_message_embeddings"], **owner_params(scope), ids=changed)
+    tally.removed["embeddings"] += await tx.execute(SQL["drop_message_embeddings"], **scope.owner_params, ids=changed)
     for namespace, key in covered.notes:
-        where = {**owner_params(scope), "namespace": namespace, "key": key}
+        where = {**scope.owner_params, "namespace": namespace, "key": key}
         tally.removed["note_vectors"] += await tx.execute(SQL["drop_note_vectors"], **where)
     # The state is what its journal folds to, so covered entries change it.
     if tally.redacted["agent_state_journal"]:
@@ -165,13 +165,13 @@ async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget
     # A fold says the same as its fragments, so forgetting it takes them along, and folds among them theirs.
     wanted, found = list(ids), []
     while wanted:
-        rows = await tx.fetch_all(SQL["memories"], **owner_params(scope), ids=wanted)
+        rows = await tx.fetch_all(SQL["memories"], **scope.owner_params, ids=wanted)
         found += rows
         known = {row["id"] for row in found}
         folds = [row for row in rows if row["source"] == CURATED_FOLD]
         wanted = [one for row in folds for one in row["sources"] if one not in known]
     ids = [row["id"] for row in found]
-    grounds = await tx.fetch_all(SQL["provenance"], **owner_params(scope), ids=ids)
+    grounds = await tx.fetch_all(SQL["provenance"], **scope.owner_params, ids=ids)
     return ForgetTarget(memories=tuple(found), folds=tuple(await _load_folds(tx, scope, ids)), grounds=tuple(grounds))
 
 
@@ -180,16 +180,16 @@ async def _load_folds(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Row]:
     known, found = set(ids), []
     wanted = list(ids)
     while wanted:
-        made = [row["id"] for row in await tx.fetch_all(SQL["folds_of"], **owner_params(scope), ids=wanted)]
+        made = [row["id"] for row in await tx.fetch_all(SQL["folds_of"], **scope.owner_params, ids=wanted)]
         wanted = [one for one in made if one not in known]
         known |= set(wanted)
-        found += await tx.fetch_all(SQL["memories"], **owner_params(scope), ids=wanted)
+        found += await tx.fetch_all(SQL["memories"], **scope.owner_params, ids=wanted)
     return found
 
 
 async def _load_kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str]:
     """Return the texts of the person's other memories, which are not forgotten."""
-    rows = await tx.fetch_all(SQL["kept_texts"], **owner_params(scope), ids=list(ids))
+    rows = await tx.fetch_all(SQL["kept_texts"], **scope.owner_params, ids=list(ids))
     return [text for row in rows for text in (row["content"], row["entity_label"] or "", *row["earlier"])]
 
 
@@ -198,14 +198,14 @@ async def _remove_memories(tx: Tx, scope: Scope, target: ForgetTarget, tally: Fo
     await _restore_fragments(tx, scope, target)
     await _delete_memory_rows(tx, scope, target.removed_ids, tally)
     refs = {ref for row in target.memories for ref in row["entity_refs"]}
-    used = {row["ref"] for row in await tx.fetch_all(SQL["refs_in_use"], **owner_params(scope))}
+    used = {row["ref"] for row in await tx.fetch_all(SQL["refs_in_use"], **scope.owner_params)}
     gone = sorted(refs - used)
     for name, statement in (
         ("entity_aliases", "drop_aliases"),
         ("entity_merges", "drop_merges"),
         ("entities_kept_apart", "drop_kept_apart"),
     ):
-        tally.removed[name] += await tx.execute(SQL[statement], **owner_params(scope), keys=gone)
+        tally.removed[name] += await tx.execute(SQL[statement], **scope.owner_params, keys=gone)
 
 
 async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
@@ -216,7 +216,7 @@ async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: F
         ("memory_versions", "drop_versions"),
         ("memories", "drop_memories"),
     ):
-        tally.removed[name] += await tx.execute(SQL[statement], **owner_params(scope), ids=list(ids))
+        tally.removed[name] += await tx.execute(SQL[statement], **scope.owner_params, ids=list(ids))
 
 
 async def _restore_fragments(tx: Tx, scope: Scope, target: ForgetTarget) -> None:
@@ -251,15 +251,13 @@ async def _redact_messages(
     by_message: dict[str, list[TextSpan]] = {}
     for span in spans:
         by_message.setdefault(span.message_id, []).append(span)
-    rows = await tx.fetch_all(SQL["messages"], **owner_params(scope), ids=list(by_message))
+    rows = await tx.fetch_all(SQL["messages"], **scope.owner_params, ids=list(by_message))
     copies = []
     for row in rows:
         covered = redact_spans(row["content"], by_message[row["id"]])
         # Other tables hold truncated copies of messages; they are covered in the same places.
         copies.append((str(row["content"]), covered))
-        await tx.execute(
-            SQL["rewrite_message"], **owner_params(scope), id=row["id"], content=covered, revision=revision
-        )
+        await tx.execute(SQL["rewrite_message"], **scope.owner_params, id=row["id"], content=covered, revision=revision)
     return tuple(copies), rows
 
 
@@ -267,11 +265,11 @@ async def _delete_summaries(tx: Tx, scope: Scope, touched: Sequence[Row], tally:
     """Delete the summaries made from the changed messages; a session's is written anew from what is left."""
     ids = [row[name] for row in touched for name in ("id", "turn_id")]
     sessions = sorted({row["session_id"] for row in touched})
-    rolling = await tx.fetch_all(SQL["drop_rolling_summaries"], **owner_params(scope), ids=ids)
+    rolling = await tx.fetch_all(SQL["drop_rolling_summaries"], **scope.owner_params, ids=ids)
     tally.removed["rolling_summaries"] += len(rolling)
     personas = sorted({row["persona"] for row in rolling})
-    await tx.execute(SQL["reset_rolling_summary"], **owner_params(scope), personas=personas)
-    for row in await tx.fetch_all(SQL["drop_session_summaries"], **owner_params(scope), ids=ids, sessions=sessions):
+    await tx.execute(SQL["reset_rolling_summary"], **scope.owner_params, personas=personas)
+    for row in await tx.fetch_all(SQL["drop_session_summaries"], **scope.owner_params, ids=ids, sessions=sessions):
         tally.redacted["sessions"] += 1
         await enqueue_work(tx, scope, CLOSE_SESSION, row["id"])
 

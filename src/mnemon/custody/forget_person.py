@@ -8,7 +8,7 @@ import structlog
 from mnemon.custody import ledger, tables
 from mnemon.custody.ledger import ForgetTally, LedgerEntry, Receipt
 from mnemon.custody.redaction import blank_replies, redact_organization
-from mnemon.custody.tables import PERSON_TABLE, SQL, owner_params, personal_tables
+from mnemon.custody.tables import PERSON_TABLE, SQL, personal_tables
 from mnemon.db.tx import Tx
 from mnemon.engagement import forget as engagement
 from mnemon.errors import NotFound
@@ -26,26 +26,26 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
     Raises NotFound for an unknown person.
     """
     # Waits for transactions with a key-share lock on the person, which the update below does not conflict with.
-    tx.defer(SQL["await_holders"], **owner_params(scope))
-    row = await tx.fetch_one_or_none(SQL["lock_person"], **owner_params(scope))
+    tx.defer(SQL["await_holders"], **scope.owner_params)
+    row = await tx.fetch_one_or_none(SQL["lock_person"], **scope.owner_params)
     if row is None:
         raise NotFound("user")
     tally = ForgetTally()
     # Read before anything is deleted: work and stored replies are found by these ids.
-    ids = [str(one["id"]) for one in await tx.fetch_all(SQL["person_ids"], **owner_params(scope))]
+    ids = [str(one["id"]) for one in await tx.fetch_all(SQL["person_ids"], **scope.owner_params)]
     names = {*ids, scope.user}
     for table, number in (await engagement.forget_person(tx, scope, tx.now)).items():
         tally.removed[table] += number
     tally.removed["work"] += await _delete_work(tx, scope, names)
     await blank_replies(tx, scope, sorted({*names, row["external_id"]}), tally)
     # And these texts are what is looked for in the organization's tables.
-    facts = [str(one["content"]) for one in await tx.fetch_all(SQL["person_facts"], **owner_params(scope))]
+    facts = [str(one["content"]) for one in await tx.fetch_all(SQL["person_facts"], **scope.owner_params)]
     await redact_organization(tx, scope, row["external_id"], facts, tally)
     everything = await personal_tables(tx)
     # Children before parents, so that each row is counted in its table and not deleted unseen by a cascade.
     for one in reversed(everything):
         tally.removed[one.name] += await tables.delete_person_rows(tx, scope, one)
-    tally.removed[PERSON_TABLE] += await tx.execute(SQL["drop_person"], **owner_params(scope))
+    tally.removed[PERSON_TABLE] += await tx.execute(SQL["drop_person"], **scope.owner_params)
     entry = LedgerEntry(
         org_id=scope.org_id, id=entry_id or tx.new_id("fgt"), kind="person", subject=scope.user, at=tx.now
     )

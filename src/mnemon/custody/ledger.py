@@ -19,6 +19,7 @@ from psycopg.types.json import Jsonb
 from mnemon.clock import format_time, parse_time
 from mnemon.custody.tables import SQL
 from mnemon.custody.traces import TextSpan
+from mnemon.db.rows import from_row
 from mnemon.db.tx import Row, Tx
 from mnemon.jobs.kind import Attempt, JobKind
 from mnemon.jobs.store import enqueue_work
@@ -149,16 +150,8 @@ async def list_entries(tx: Tx, org_id: str, *, after: str = "", subject: str | N
 
 def entry_from_row(row: Row) -> LedgerEntry:
     """Return the ledger entry that a row of `forgotten` holds."""
-    return LedgerEntry(
-        org_id=row["org_id"],
-        id=row["id"],
-        kind=row["kind"],
-        subject=row["subject"],
-        at=row["at"],
-        memory_ids=tuple(row["memory_ids"]),
-        spans=tuple(TextSpan(**span) for span in row["spans"]),
-        stones=tuple(bytes(stone) for stone in row["stones"]),
-    )
+    spans = tuple(TextSpan(**span) for span in row["spans"])
+    return from_row(LedgerEntry, row, spans=spans, stones=tuple(bytes(stone) for stone in row["stones"]))
 
 
 def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -79,14 +80,7 @@ async def owned_tables(tx: Tx) -> tuple[OwnedTable, ...]:
 
 def _table_from_row(row: Row) -> OwnedTable:
     """Return the table that a row of the catalog query describes."""
-    return OwnedTable(
-        name=row["name"],
-        columns=tuple(row["columns"]),
-        types=tuple(row["types"]),
-        identities=tuple(row["identities"]),
-        key=tuple(row["key"]),
-        refers_to=tuple(row["refers_to"]),
-    )
+    return from_row(OwnedTable, row)
 
 
 async def personal_tables(tx: Tx) -> tuple[OwnedTable, ...]:
@@ -97,11 +91,6 @@ async def personal_tables(tx: Tx) -> tuple[OwnedTable, ...]:
 def is_exported(table: OwnedTable) -> bool:
     """Say whether a person's export carries the table."""
     return table.name not in DERIVED_TABLES and table.name not in OPERATION_TABLES
-
-
-def owner_params(scope: Scope) -> dict[str, str]:
-    """Return the query parameters `org_id` and `user_id` of the scope."""
-    return {"org_id": scope.org_id, "user_id": scope.user}
 
 
 _CURSOR_PAGE_ROWS = 500

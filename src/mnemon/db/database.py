@@ -91,7 +91,7 @@ class Database:
         self.url = url
         self.attached = attached or SharedObjects()
         """Caches and counters that live as long as this database, one object of each class."""
-        self.way = RequestPriority()
+        self.request_priority = RequestPriority()
         """Lets foreground requests go ahead of background jobs."""
         self.disk_full = False
         """Whether a statement has failed on a full disk since `check_disk` last succeeded."""
@@ -145,7 +145,9 @@ class Database:
 
     def _make_tx(self, transaction: LazyTransaction, org_id: str | None) -> Tx:
         """Return the transaction object that rooms use, stamped with the current time."""
-        return Tx(transaction, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
+        return Tx(
+            transaction, org_id=org_id, now=self._clock.now(), priority=self.request_priority, attached=self.attached
+        )
 
     async def read_once(self, org_id: str, sql: str, /, *, within_s: float | None = None, **params: Any) -> list[Row]:
         """Return the rows of one read-only statement, run as a transaction in a single round trip."""

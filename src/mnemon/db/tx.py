@@ -65,12 +65,12 @@ class Tx:
         *,
         org_id: str | None,
         now: datetime,
-        way: RequestPriority,
+        priority: RequestPriority,
         attached: SharedObjects,
     ) -> None:
         """Wrap a lazy transaction; nothing is sent yet."""
         self._transaction = transaction
-        self._priority = way
+        self._priority = priority
         self.attached = attached
         """Caches and counters that live as long as the database."""
         self.org_id = org_id

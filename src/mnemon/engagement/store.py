@@ -6,6 +6,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.engagement.document import ENGAGEMENT_ADAPTER, Engagement
@@ -127,12 +128,5 @@ def _engagement_from_row(row: Row) -> StoredEngagement:
 
 def _entry_from_row(row: Row) -> EngagementEntry:
     """Return a row of `engagement_journal` as an entry."""
-    return EngagementEntry(
-        seq=int(row["seq"]),
-        at=row["at"],
-        turn_id=row["turn_id"],
-        user_id=row["subject_user_id"],
-        who=row["who"],
-        reason=row["reason"],
-        delta=DELTA_ADAPTER.validate_python(row["delta"]),
-    )
+    delta = DELTA_ADAPTER.validate_python(row["delta"])
+    return from_row(EngagementEntry, row, user_id=row["subject_user_id"], delta=delta)

@@ -20,7 +20,7 @@ from claude_agent_sdk.types import (
 
 from mnemon.client import Mnemon
 from mnemon.client.shapes import Note
-from mnemon.integrations.roll import Roll, unwrapped, wrapped
+from mnemon.integrations.note_list import NoteList, unwrapped, wrapped
 
 ROOT, SUMMARIES = "claude-agent", "claude-agent-summaries"
 _PAGE_SIZE = 1000
@@ -57,7 +57,7 @@ class MnemonSessionStore(SessionStore):
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Return a session's whole transcript; None for one never written."""
-        entries: list[SessionStoreEntry] = await Roll(self.client, _session_namespace(key)).last()
+        entries: list[SessionStoreEntry] = await NoteList(self.client, _session_namespace(key)).last()
         return entries or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:

@@ -18,7 +18,7 @@ _TESTS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$l
 _ALWAYS_TRUE = {("lt", math.inf), ("lte", math.inf), ("gt", -math.inf), ("gte", -math.inf)}
 
 
-class Never(Exception):
+class UnmeetableFilter(Exception):
     """Raised for a filter that no stored value can meet."""
 
 
@@ -51,7 +51,7 @@ def change_of(
 
 
 def search_of(op: SearchOp) -> dict[str, Any]:
-    """Return the parameters of a notes search apart from its query; raise `Never` where nothing can match."""
+    """Return the parameters of a notes search apart from its query; raise `UnmeetableFilter` if nothing can match."""
     return {
         "conditions": [
             condition for key, wanted in (op.filter or {}).items() for condition in _filter_conditions(key, wanted)
@@ -119,14 +119,14 @@ def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
 
 
 def _storable_conditions(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the condition on a stored value; nothing if every value meets it; raise `Never` if none can."""
+    """Yield the condition on a stored value; nothing if all meet it; raise `UnmeetableFilter` if none can."""
     # JSON has no infinity, and stored text no NUL.
     if isinstance(value, float) and not math.isfinite(value):
         if (test, value) in _ALWAYS_TRUE or test == "ne":
             return
-        raise Never
+        raise UnmeetableFilter
     if isinstance(value, str) and "\0" in value:
         if test == "ne":
             return
-        raise Never
+        raise UnmeetableFilter
     yield {"path": path, "test": test, "value": value}

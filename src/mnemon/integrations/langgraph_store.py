@@ -96,7 +96,7 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
         """Return the items that a search operation finds; empty for a filter that nothing can meet."""
         try:
             params = as_notes.search_of(op)
-        except as_notes.Never:
+        except as_notes.UnmeetableFilter:
             return []
         if op.query and self.embeddings is not None:
             params["vector"] = await self.embeddings.aembed_query(op.query)
@@ -167,7 +167,7 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
         """Return the items that a search operation finds; empty for a filter that nothing can meet."""
         try:
             params = as_notes.search_of(op)
-        except as_notes.Never:
+        except as_notes.UnmeetableFilter:
             return []
         if op.query and self.embeddings is not None:
             params["vector"] = self.embeddings.embed_query(op.query)

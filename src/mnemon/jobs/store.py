@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.jobs.work import Job, LeaseLost, Worker, WorkItem, WorkStatus, work_status
@@ -253,16 +254,5 @@ def _fence_params(item: WorkItem) -> dict[str, object]:
 
 def _job_from_row(row: Row) -> Job:
     """Return a row of `work` as the job that its organization may see."""
-    return Job(
-        id=row["job_id"],
-        kind=row["kind"],
-        key=row["key"],
-        status=work_status(parked_at=row["parked_at"], lease_until=row["lease_until"]),
-        attempts=row["attempts"],
-        enqueued_at=row["enqueued_at"],
-        due_at=row["due_at"],
-        lease_until=row["lease_until"],
-        parked_at=row["parked_at"],
-        error=row["error"],
-        waits_for=row["waits_for"],
-    )
+    status = work_status(parked_at=row["parked_at"], lease_until=row["lease_until"])
+    return from_row(Job, row, id=row["job_id"], status=status)

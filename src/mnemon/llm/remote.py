@@ -35,14 +35,16 @@ from mnemon.llm.vendor import LlmVendor, RawAnswer, ReplyPiece, RetryPolicy
 
 
 class RemoteLlm:
-    """A model of any vendor. `way` is the request priority by which questions of jobs wait for requests."""
+    """A model of any vendor. `priority` is the request priority by which questions of jobs wait for requests."""
 
     offline = False
 
-    def __init__(self, name: str, vendor: LlmVendor, policy: RetryPolicy, way: RequestPriority | None = None) -> None:
+    def __init__(
+        self, name: str, vendor: LlmVendor, policy: RetryPolicy, priority: RequestPriority | None = None
+    ) -> None:
         """Make a model of this vendor, with the limits of a call and the priority of requests over jobs."""
         self.name = name
-        self._priority = way or RequestPriority()
+        self._priority = priority or RequestPriority()
         self._vendor = vendor
         self._policy = policy
 

@@ -63,8 +63,8 @@ class ShownClaims:
     """A ranking with the claims that are shown."""
 
     ranked: tuple[RankedItem, ...]
-    beside: Mapping[str, str]
-    """The id of each shown claim, and the id of the memory before it."""
+    contradicts: Mapping[str, str]
+    """The id of the memory that each shown claim contradicts and follows, by the id of the claim."""
     further: Mapping[str, int]
     """How many claims beside a shown memory are not shown, if any."""
 
@@ -114,28 +114,28 @@ def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], 
     return next((one for one in held if outranks(one.trust, claim.trust)), held[0] if held else None)
 
 
-def show_claims(ranked: Sequence[RankedItem], beside: ClaimGroups, *, limit: int, extra: int = 0) -> ShownClaims:
+def show_claims(ranked: Sequence[RankedItem], groups: ClaimGroups, *, limit: int, extra: int = 0) -> ShownClaims:
     """Return the ranking with at most one claim directly after each shown memory, in places that are free.
 
     Claims are not ranked: the other items are those that would be shown without them. `extra` places are for claims
     only.
     """
-    followers = beside.follower_ids
+    followers = groups.follower_ids
     leaders = [one for one in ranked if one.id not in followers][:limit]
     # Claims never take a place from a memory.
     room = limit - len(leaders) + extra
     shown: list[RankedItem] = []
-    contradicted: dict[str, str] = {}
+    contradicts: dict[str, str] = {}
     further: dict[str, int] = {}
     for one in leaders:
         shown.append(one)
-        claims = beside.claims.get(one.id, ())
-        first = claims[0] if claims and room > 0 and one.id not in beside.unheld else None
+        claims = groups.claims.get(one.id, ())
+        first = claims[0] if claims and room > 0 and one.id not in groups.unheld else None
         if first is not None:
             room -= 1
-            contradicted[first] = one.id
+            contradicts[first] = one.id
             # The claim takes the score of its memory: claims are not ranked themselves.
             shown.append(replace(one, id=first))
         if left := len(claims) - (first is not None):
             further[one.id] = left
-    return ShownClaims(ranked=tuple(shown), beside=contradicted, further=further)
+    return ShownClaims(ranked=tuple(shown), contradicts=contradicts, further=further)

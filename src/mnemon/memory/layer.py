@@ -40,9 +40,9 @@ class PromptRecall:
 
     always: Sequence[StoredMemory]
     """Pinned memories, then the profile that the person was seeded with."""
-    known: RecallResult
+    memories: RecallResult
     """Memories that answer the message."""
-    said: RecallResult
+    messages: RecallResult
     """Earlier messages that answer the message."""
 
 
@@ -54,10 +54,10 @@ async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
         _recall_query(ask, RecallKind.MESSAGES, MOST_MESSAGES * 3),
     ]
     # Gathered, so that their statements share round trips.
-    always, (known, messages) = await tx.gather(
+    always, (memories, messages) = await tx.gather(
         store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED), search_each(tx, ask.scope, queries)
     )
-    return PromptRecall(always=always, known=known, said=messages)
+    return PromptRecall(always=always, memories=memories, messages=messages)
 
 
 def person_layer(found: PromptRecall) -> Layer:
@@ -77,16 +77,18 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
     Messages of the running session are left out, since the prompt shows them verbatim anyway.
     """
     pinned = {one.id for one in found.always if one.pinned}
-    claims = {hit.beside: hit for hit in found.known.hits if hit.beside}
+    claims = {hit.contradicts: hit for hit in found.memories.hits if hit.contradicts}
     # Pinned memories are in L4 already; one with a claim is repeated, so that the claim never stands alone.
     facts = [
-        hit for hit in found.known.hits if not hit.beside and (hit.found.id not in pinned or hit.found.id in claims)
+        hit
+        for hit in found.memories.hits
+        if not hit.contradicts and (hit.found.id not in pinned or hit.found.id in claims)
     ]
-    elsewhere = [hit for hit in found.said.hits if not _is_in_session(hit, running)][:MOST_MESSAGES]
+    elsewhere = [hit for hit in found.messages.hits if not _is_in_session(hit, running)][:MOST_MESSAGES]
     items = [
         *(
             LayerItem(text=card.text, sources=card.memory_ids, value=9.0 - rank / 100)
-            for rank, card in enumerate(found.known.cards)
+            for rank, card in enumerate(found.memories.cards)
         ),
         *chain.from_iterable(_items_with_claim(hit, claims.get(hit.found.id), rank) for rank, hit in enumerate(facts)),
         *(_hit_item(hit, 4.0 - rank / 10) for rank, hit in enumerate(elsewhere)),

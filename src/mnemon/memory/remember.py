@@ -82,9 +82,9 @@ class FactBatch:
     """Memories by place, as they are after the facts applied so far."""
     past: dict[str, tuple[MemoryVersion, ...]]
     """Past versions by memory id."""
-    told: set[store.StatementKey]
+    recorded: set[store.StatementKey]
     """Statements that are recorded already."""
-    buried: frozenset[int]
+    forgotten: frozenset[int]
     """Positions of facts that were forgotten."""
     grounds: list[tuple[str, QuoteLocation, str]] = field(default_factory=list)
     """Statements to record: memory id, location of the quote, content hash."""
@@ -93,7 +93,7 @@ class FactBatch:
     def empty(cls, stamp: WriteStamp, *, persona_id: str | None = None) -> "FactBatch":
         """Return a batch of facts for a person without memories."""
         return cls(
-            persona_id=persona_id, stamp=stamp, extracted=False, held={}, past={}, told=set(), buried=frozenset()
+            persona_id=persona_id, stamp=stamp, extracted=False, held={}, past={}, recorded=set(), forgotten=frozenset()
         )
 
     def apply_fact(self, number: int, fact: Fact, new_id: NewId) -> MemoryChange:
@@ -112,7 +112,7 @@ class FactBatch:
         held = self.held.get(place)
         digest = content_hash(fact.content)
         # The same words at the same place of the same message: this turn is being reflected again.
-        if held and fact.ground and _statement_key(held.id, fact.ground, digest) in self.told:
+        if held and fact.ground and _statement_key(held.id, fact.ground, digest) in self.recorded:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why="already on record")
         if held and outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
             return MemoryChange(
@@ -124,12 +124,12 @@ class FactBatch:
             claim_of = key if more_trusted else None
             change = create_memory(fact, self.stamp, id=new_id("mem"), persona_id=persona_id, claim_of=claim_of)
         # Checked last, so that the result can still show what would have been stored.
-        if number in self.buried:
+        if number in self.forgotten:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held or change.memory, why="forgotten")
         if change.outcome is not MemoryOutcome.SKIPPED:
             self._record_change(place, change)
             if fact.ground:
-                self.told.add(_statement_key(change.memory.id, fact.ground, digest))
+                self.recorded.add(_statement_key(change.memory.id, fact.ground, digest))
                 self.grounds.append((change.memory.id, fact.ground, digest))
         return change
 
@@ -194,8 +194,8 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
         extracted=extracted,
         held=held,
         past=await store.past_versions(tx, scope, with_history),
-        told=await store.recorded_statements(tx, scope, messages) if messages else set(),
-        buried=await find_forgotten(tx, scope, facts) if extracted else frozenset(),
+        recorded=await store.recorded_statements(tx, scope, messages) if messages else set(),
+        forgotten=await find_forgotten(tx, scope, facts) if extracted else frozenset(),
     )
 
 

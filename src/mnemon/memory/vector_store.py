@@ -64,12 +64,12 @@ async def save_vectors(
 
 async def move_to_version(tx: Tx, scope: Scope, memory_id: str, number: int, *, revision: int) -> None:
     """Give the memory's vectors to its version with this number; the memory itself then has none."""
-    await tx.execute(SQL["displace"], **_owner_params(scope), memory_id=memory_id, number=number, revision=revision)
+    await tx.execute(SQL["displace"], **scope.owner_params, memory_id=memory_id, number=number, revision=revision)
 
 
 async def drop_vectors(tx: Tx, scope: Scope, memory_id: str) -> None:
     """Delete the memory's vectors, because its text was reworded."""
-    await tx.execute(SQL["drop"], **_owner_params(scope), memory_id=memory_id)
+    await tx.execute(SQL["drop"], **scope.owner_params, memory_id=memory_id)
 
 
 class MemoryTexts:
@@ -78,7 +78,7 @@ class MemoryTexts:
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
         """Return up to `most` memories, versions and messages of the person without a vector of this model."""
         async with join_by_hash(tx):
-            rows = await tx.fetch_all(SQL["pending"], **_owner_params(scope), model=model, most=most)
+            rows = await tx.fetch_all(SQL["pending"], **scope.owner_params, model=model, most=most)
         return [UnembeddedText(address=(row["kind"], row["id"]), content=row["content"]) for row in rows]
 
     async def store_vectors(
@@ -94,9 +94,4 @@ class MemoryTexts:
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
         """Delete the person's vectors of other embedding models; return how many there were."""
-        return await tx.execute(SQL["drop_others"], **_owner_params(scope), model=model)
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    """Return the parameters that name the person whose vectors a statement touches."""
-    return {"org_id": scope.org_id, "user_id": scope.user}
+        return await tx.execute(SQL["drop_others"], **scope.owner_params, model=model)

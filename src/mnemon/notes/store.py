@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.notes.note import (
@@ -33,7 +33,7 @@ async def apply_changes(tx: Tx, scope: Scope, changes: Sequence[NoteChange]) -> 
     if puts:
         # Otherwise an expired note that is not swept yet would count as present for `if_absent`, and keep its
         # version.
-        await tx.execute(SQL["sweep"], **_owner_params(scope), now=tx.now)
+        await tx.execute(SQL["sweep"], **scope.owner_params, now=tx.now)
     results = [await _apply_change(tx, scope, one) for one in changes]
     await _enqueue_upkeep(tx, scope, puts)
     return results
@@ -58,7 +58,7 @@ async def _apply_change(tx: Tx, scope: Scope, change: NoteChange) -> NoteChangeR
     """Make one change of a person's notes: put, delete, clear, pop or sweep; return its result."""
     if isinstance(change, PutNote):
         return await _put_note(tx, scope, change)
-    owner = _owner_params(scope)
+    owner = scope.owner_params
     if isinstance(change, DeleteNote):
         return NoteChangeResult(
             count=await tx.execute(SQL["delete"], **owner, namespace=[*change.namespace], key=change.key)
@@ -73,7 +73,7 @@ async def _apply_change(tx: Tx, scope: Scope, change: NoteChange) -> NoteChangeR
 
 async def _put_note(tx: Tx, scope: Scope, put: PutNote) -> NoteChangeResult:
     """Write the note and replace its texts and vectors; `count` 0 when `if_absent` found one there."""
-    owner, key = _owner_params(scope), put.key if put.key is not None else tx.new_id("nte")
+    owner, key = scope.owner_params, put.key if put.key is not None else tx.new_id("nte")
     address = {**owner, "namespace": [*put.namespace], "key": key}
     count = await tx.execute(
         SQL["put_if_absent" if put.if_absent else "put"],
@@ -98,7 +98,7 @@ async def read_notes(
     tx: Tx, scope: Scope, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
 ) -> list[StoredNote | None]:
     """Return the notes at these addresses, None for one that does not exist; `refresh` restarts their lives."""
-    owner = _owner_params(scope)
+    owner = scope.owner_params
     rows = [await tx.fetch_one_or_none(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
     found = [None if row is None else _note_from_row(row) for row in rows]
     if refresh:
@@ -111,7 +111,7 @@ async def search_notes(tx: Tx, scope: Scope, wanted: NoteSearch, *, refresh: boo
     conditions = [{"path": [*c.path], "op": c.test, "value": c.value} for c in wanted.conditions]
     rows = await tx.fetch_all(
         SQL["search"],
-        **_owner_params(scope),
+        **scope.owner_params,
         namespace=[*wanted.namespace],
         exact=wanted.exact,
         conditions=Jsonb(conditions),
@@ -141,7 +141,7 @@ async def list_namespaces(
     """
     rows = await tx.fetch_all(
         SQL["namespaces"],
-        **_owner_params(scope),
+        **scope.owner_params,
         prefix=[*prefix],
         suffix=[*suffix],
         depth=depth,
@@ -155,25 +155,10 @@ async def list_namespaces(
 async def _refresh_expiry(tx: Tx, scope: Scope, places: Sequence[int]) -> None:
     """Restart the time to live of the notes at these positions."""
     if places:
-        await tx.execute(SQL["refresh"], **_owner_params(scope), places=list(places), now=tx.now)
-
-
-def _owner_params(scope: Scope) -> dict[str, Any]:
-    """Return the parameters that name the person whose notes a statement touches."""
-    return {"org_id": scope.org_id, "user_id": scope.user}
+        await tx.execute(SQL["refresh"], **scope.owner_params, places=list(places), now=tx.now)
 
 
 def _note_from_row(row: Row) -> StoredNote:
     """Return a row of `notes` as a StoredNote, with its score where it was searched by meaning."""
     score = row.get("score")
-    return StoredNote(
-        namespace=tuple(row["namespace"]),
-        key=row["key"],
-        value=row["value"],
-        place=row["place"],
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        expires_at=row["expires_at"],
-        score=None if score is None else float(score),
-    )
+    return from_row(StoredNote, row, score=None if score is None else float(score))

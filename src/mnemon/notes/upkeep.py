@@ -57,7 +57,7 @@ class NoteTexts:
 
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
         """Return up to `most` texts of the person's notes that have no vector of this model yet."""
-        rows = await tx.fetch_all(SQL["waiting_texts"], **_owner_params(scope), model=model, most=most)
+        rows = await tx.fetch_all(SQL["waiting_texts"], **scope.owner_params, model=model, most=most)
         return [
             # The namespace comes last, since it has any number of labels.
             UnembeddedText(address=(row["part"], row["key"], *row["namespace"]), content=row["content"])
@@ -70,7 +70,7 @@ class NoteTexts:
         """Store the vector of each text of a note."""
         for one, vector in vectors.items():
             part, key, *namespace = one.address
-            address = {**_owner_params(scope), "namespace": namespace, "key": key}
+            address = {**scope.owner_params, "namespace": namespace, "key": key}
             await tx.execute(SQL["add_vector"], **address, model=model, part=part, vector=vector_literal(vector))
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:
@@ -79,9 +79,4 @@ class NoteTexts:
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
         """Delete the person's note vectors of other models, but not callers' own; return how many."""
-        return await tx.execute(SQL["drop_other_vectors"], **_owner_params(scope), model=model, caller=CALLER_MODEL)
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    """Return the parameters that name the person whose notes a statement touches."""
-    return {"org_id": scope.org_id, "user_id": scope.user}
+        return await tx.execute(SQL["drop_other_vectors"], **scope.owner_params, model=model, caller=CALLER_MODEL)

@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import Usage
@@ -50,7 +51,7 @@ async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
 
 async def find_for_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, Reflection]:
     """Return the reflections of these turns, by turn id; turns that have none are left out."""
-    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    owner = scope.owner_params
     rows = await tx.fetch_all(SQL["reflections_of_turns"], **owner, turns=list(turn_ids))
     return {row["turn_id"]: _reflection_from_row(row) for row in rows}
 
@@ -122,16 +123,12 @@ async def mark_parked(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
 
 def _reflection_from_row(row: Row) -> Reflection:
     """Return a row of `reflections` as a Reflection."""
-    return Reflection(
-        turn_id=row["turn_id"],
-        job_id=row["job_id"],
-        status=ReflectionStatus(row["status"]),
-        attempts=row["attempts"],
+    return from_row(
+        Reflection,
+        row,
         sections={label: SectionReport(**section) for label, section in row["sections"].items()},
         rejected=tuple(Rejection(**one) for one in row["rejected"]),
-        raw=row["raw"],
         usage=Usage(**row["usage"]) if row["usage"] else None,
-        error=row["error"],
     )
 
 

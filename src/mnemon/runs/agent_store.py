@@ -7,13 +7,14 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.input_checks import storable_json
 from mnemon.llm.protocol import LlmMessage, ToolRequest
 from mnemon.runs.active_memory import ActiveMemory
-from mnemon.runs.agent import Adapter, Agent, AgentDraft, AgentRole, format_config, parse_config
-from mnemon.runs.run import ChatExchange, RunStatus, RunUsage
+from mnemon.runs.agent import Agent, AgentDraft, format_config, parse_config
+from mnemon.runs.run import ChatExchange, RunUsage
 from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.runs")
@@ -262,58 +263,22 @@ def _draft_columns(draft: AgentDraft) -> dict[str, Any]:
 
 def _agent_from_row(row: Row) -> Agent:
     """Return a row of `agents` as an Agent."""
-    return Agent(
-        id=row["agent_id"],
-        name=row["name"],
-        adapter=Adapter(row["adapter"]),
-        skill=row["skill"],
-        default_prompt=row["default_prompt"],
-        schedule=row["schedule"],
-        role=AgentRole(row["role"]),
-        team=tuple(row["team"]),
-        card_type=row["card_type"],
-        config=parse_config(row["config"]),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    return from_row(Agent, row, id=row["agent_id"], config=parse_config(row["config"]))
 
 
 def _memory_from_row(row: Row, owner: Agent) -> ActiveMemory:
     """Return a row of `chat_sessions` as the memory of its agent."""
-    return ActiveMemory(
-        enabled=owner.config.memory_enabled,
-        session_id=row["session_id"],
-        generation=row["generation"],
-        last_reset_at=row["last_reset_at"],
-        updated_at=row["updated_at"],
-    )
+    return from_row(ActiveMemory, row, enabled=owner.config.memory_enabled)
 
 
 def _exchange_from_row(row: Row) -> ChatExchange:
     """Return a row of `exchanges` as a ChatExchange."""
-    return ChatExchange(
-        id=row["turn_id"],
-        agent_id=row["agent_id"],
-        status=RunStatus(row["status"]),
-        session_id_before=row["session_id_before"],
-        session_id_after=row["session_id_after"],
-        memory_generation=row["memory_generation"],
-        usage=RunUsage(**row["usage"]),
-        finished_at=row["finished_at"],
-        error=row["error"],
-    )
+    return from_row(ChatExchange, row, id=row["turn_id"], usage=RunUsage(**row["usage"]))
 
 
 def _chat_message_from_row(row: Row) -> ChatMessage:
     """Return a row of `agent_messages` as a ChatMessage."""
-    return ChatMessage(
-        id=row["message_id"],
-        turn_id=row["turn_id"],
-        seq=row["seq"],
-        role=row["role"],
-        content=row["content"],
-        at=row["at"],
-    )
+    return from_row(ChatMessage, row, id=row["message_id"])
 
 
 def _message_to_json(message: LlmMessage) -> dict[str, Any]:

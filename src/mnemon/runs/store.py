@@ -10,6 +10,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import NotFound
@@ -244,30 +245,7 @@ async def list_prices(
 
 def _run_from_row(row: Row) -> Run:
     """Return a row of `runs` as a Run."""
-    return Run(
-        id=row["run_id"],
-        agent_id=row["agent_id"],
-        kind=RunKind(row["kind"]),
-        status=RunStatus(row["status"]),
-        prompt=row["prompt"],
-        slot=row["slot"],
-        session_id_before=row["session_id_before"],
-        session_id_after=row["session_id_after"],
-        memory_generation=row["memory_generation"],
-        parent_run_id=row["parent_run_id"],
-        card_type=row["card_type"],
-        result=row["result"],
-        headline=row["headline"],
-        resolution_status=ResolutionStatus(row["resolution_status"]) if row["resolution_status"] else None,
-        outcome=row["outcome"],
-        resolved_at=row["resolved_at"],
-        resolution_note=row["resolution_note"],
-        usage=RunUsage(**row["usage"]),
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        error=row["error"],
-    )
+    return from_row(Run, row, id=row["run_id"], usage=RunUsage(**row["usage"]))
 
 
 async def find_locked_run(tx: Tx, scope: Scope, run_id: str) -> Run | None:

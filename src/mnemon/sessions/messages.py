@@ -6,6 +6,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import ToolRequest
@@ -155,17 +156,7 @@ async def list_session_messages(
         place=after[1],
         most=most,
     )
-    return [
-        StoredMessage(
-            said=message_from_row(row),
-            turn_id=row["turn_id"],
-            persona_id=row["persona_id"],
-            seq=row["seq"],
-            place=row["place"],
-            revision=row["revision"],
-        )
-        for row in rows
-    ]
+    return [from_row(StoredMessage, row, said=message_from_row(row)) for row in rows]
 
 
 async def list_messages_between(
@@ -202,9 +193,7 @@ async def count_user_messages(tx: Tx, scope: Scope, *, since_revision: int = 0) 
 
 def message_from_row(row: Row) -> TurnMessage:
     """Return a row of `messages` as a TurnMessage."""
-    return TurnMessage(
-        message_id=row["id"], role=Role(row["role"]), content=row["content"], name=row["name"], at=row["at"]
-    )
+    return from_row(TurnMessage, row, message_id=row["id"])
 
 
 def _request_json(request: ToolRequest) -> dict[str, object]:

@@ -6,10 +6,11 @@ One person's own sessions are read through `store.py`.
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Tx
 from mnemon.scope import Scope
-from mnemon.sessions.people import EngagementUse, Persona
+from mnemon.sessions.people import Persona
 from mnemon.sessions.session import Session
 from mnemon.sessions.store import session_from_row
 from mnemon.turn import Role
@@ -109,14 +110,7 @@ async def last_turn_seq(tx: Tx, scope: Scope, session_id: str) -> int:
 async def list_personas(tx: Tx, scope: Scope) -> list[Persona]:
     """Return the organization's personas that have a description."""
     return [
-        Persona(
-            id=row["persona_id"],
-            name=row["name"],
-            prompt=row["prompt"],
-            engagement=EngagementUse(row["engagement"]),
-            updated_at=row["updated_at"],
-        )
-        for row in await tx.fetch_all(SQL["personas"], org_id=scope.org_id)
+        from_row(Persona, row, id=row["persona_id"]) for row in await tx.fetch_all(SQL["personas"], org_id=scope.org_id)
     ]
 
 

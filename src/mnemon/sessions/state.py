@@ -2,6 +2,7 @@
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -16,25 +17,15 @@ async def load_session_state(tx: Tx, scope: Scope) -> SessionState | None:
     if row is None:
         return None
     error = row["last_rolling_error"]
-    return SessionState(
-        message_count=row["message_count"],
-        last_interaction=row["last_interaction"],
-        last_user_message=row["last_user_message"],
-        curator=CuratorState(
-            last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"]
-        ),
-        last_rolling_attempt_at=row["last_rolling_attempt_at"],
-        last_rolling_success_at=row["last_rolling_success_at"],
-        last_rolling_error=RollingError(**error) if error else None,
-        rolling_summary=row["rolling_summary"],
-    )
+    curator = CuratorState(last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"])
+    return from_row(SessionState, row, curator=curator, last_rolling_error=RollingError(**error) if error else None)
 
 
 async def record_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
     """Record in the person's state with every persona that the curator ran now, over this many memories."""
     # The first statement creates the row of the scope's persona when there is none; the second updates all rows.
     await tx.execute(SQL["note_curator_run"], **_state_key(scope), now=tx.now, count=memory_count)
-    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    owner = scope.owner_params
     await tx.execute(SQL["note_curator_run_everywhere"], **owner, now=tx.now, count=memory_count)
 
 
@@ -90,14 +81,7 @@ async def list_rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int
 
 def _summary_from_row(row: Row) -> RollingSummary:
     """Return a row of `rolling_summaries` as a RollingSummary."""
-    return RollingSummary(
-        message_count=row["message_count"],
-        text=row["text"],
-        carried=tuple(row["carried"]),
-        turn_id=row["turn_id"],
-        at=row["at"],
-        sources=tuple(row["sources"]),
-    )
+    return from_row(RollingSummary, row)
 
 
 def _state_key(scope: Scope) -> dict[str, str]:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -203,16 +204,6 @@ async def load_conversation_summary(tx: Tx, scope: Scope, apart_from: str | None
 
 def session_from_row(row: Row) -> Session:
     """Return a row of `sessions` as a Session."""
-    return Session(
-        id=row["id"],
-        persona_id=row["persona_id"],
-        started_at=row["started_at"],
-        last_activity_at=row["last_activity_at"],
-        ended_at=row["ended_at"],
-        ended_by=EndedBy(row["ended_by"]) if row["ended_by"] else None,
-        turn_count=row["turn_count"],
-        resumed_from=row["resumed_from"],
-        summary=SessionSummary.model_validate(row["summary"]) if row["summary"] else None,
-        # Only statements that join `users` select it.
-        user_name=row.get("user_name") or "",
-    )
+    summary = SessionSummary.model_validate(row["summary"]) if row["summary"] else None
+    # Only statements that join `users` select the name.
+    return from_row(Session, row, summary=summary, user_name=row.get("user_name") or "")

@@ -1,4 +1,4 @@
-"""Parse a streamed chat completion: bytes into server-sent events, events into pieces of the reply.
+"""Assemble a streamed chat completion: the data of its events into pieces of the reply.
 
 Text is passed on as it comes, a tool call when it is complete, and the end when the server says so.
 """
@@ -30,7 +30,6 @@ _THINK_START, _THINK_END = "<think>", "</think>"
 _NO_PIECES: tuple[ReplyPiece, ...] = ()
 _KEEP_ALIVE: tuple[ReplyPiece, ...] = (None,)
 """Tells the caller that the model is working although there is no text yet."""
-_DATA_FIELD = b"data"
 
 
 @dataclass
@@ -153,52 +152,3 @@ def _finish_call(call: _PartialToolCall) -> ToolRequest:
         raise ValueError(f"the arguments of its call to {call.name} are not a JSON object")
     # Some servers give their calls no id, but the result must name one.
     return ToolRequest(id=call.id or f"call_{uuid4().hex}", name=call.name, arguments=arguments or {})
-
-
-class SseParser:
-    """Splits bytes as they arrive into the data of complete server-sent events.
-
-    Comments, which keep a connection alive, and fields other than `data` are ignored. Lines may end with LF, CRLF or
-    CR, as the standard allows.
-    """
-
-    def __init__(self) -> None:
-        """Begin a stream of server-sent events of which no byte has arrived."""
-        self._line: list[bytes] = []
-        """Pieces of the incomplete line, joined once at its end: a line may arrive byte by byte."""
-        self._data: list[bytes] = []
-        self._after_cr = False
-
-    def feed(self, piece: bytes) -> list[bytes]:
-        """Return the data of the server-sent events that these bytes complete."""
-        if self._after_cr and piece.startswith(b"\n"):
-            # The previous bytes ended with CR, which already counted as the line's end: this LF belongs to it.
-            piece, self._after_cr = piece[1:], False
-        if piece:
-            self._after_cr = piece.endswith(b"\r")
-        if b"\r" in piece:
-            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        first, *lines = piece.split(b"\n")
-        self._line.append(first)
-        if not lines:
-            return []
-        lines, self._line = [b"".join(self._line), *lines[:-1]], [lines[-1]]
-        complete: list[bytes] = []
-        for line in lines:
-            if line:
-                self._read_line(line)
-            elif self._data:
-                complete.append(b"\n".join(self._data))
-                self._data = []
-        return complete
-
-    def remaining_data(self) -> bytes:
-        """Return the data of a last server-sent event that was not terminated."""
-        self._read_line(b"".join(self._line))
-        return b"\n".join(self._data)
-
-    def _read_line(self, line: bytes) -> None:
-        """Collect the value of a line of the stream if it is a `data` field."""
-        field, _, value = line.partition(b":")
-        if field == _DATA_FIELD:
-            self._data.append(value.removeprefix(b" "))

@@ -9,11 +9,12 @@ import httpx2
 from mnemon.llm.completions.request import RequestEncoder
 from mnemon.llm.completions.response import parse_completion, parse_rejection
 from mnemon.llm.completions.server import CompletionsServer, resolve_server
-from mnemon.llm.completions.stream import ReplyAssembler, SseParser
+from mnemon.llm.completions.stream import ReplyAssembler
 from mnemon.llm.failure import REQUEST_ERRORS, NotAModel
 from mnemon.llm.protocol import LlmChatRequest, LlmQuestion
 from mnemon.llm.vendor import RawAnswer, ReplyPiece
 from mnemon.llm.vendor_http import http_client
+from mnemon.sse import SseParser
 
 _DONE_MARKER = b"[DONE]"
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
@@ -96,11 +97,11 @@ class CompletionsVendor:
                     _read_bounded(response, _MAX_STREAM_BYTES),
                 )
                 async for chunk in arriving:
-                    for data in events.feed(chunk):
-                        if data.startswith(_DONE_MARKER):
+                    for event in events.feed(chunk):
+                        if event.data.startswith(_DONE_MARKER):
                             marked = True
                             break
-                        for piece in assembler.add_chunk(data):
+                        for piece in assembler.add_chunk(event.data):
                             yield piece
                     if marked:
                         await _drain_stream(arriving)

@@ -71,7 +71,7 @@ class SearchIndex:
         self._postings = 0
         self._around: dict[int, np.ndarray] | None = None
         self._lengths: np.ndarray | None = None
-        self._beside: ClaimGroups | None = None
+        self._claim_groups: ClaimGroups | None = None
 
     @property
     def size(self) -> int:
@@ -206,10 +206,10 @@ class SearchIndex:
 
     def claim_groups(self) -> ClaimGroups:
         """Return the claims among the index's live rows, each with the memory it contradicts."""
-        if self._beside is None:
+        if self._claim_groups is None:
             some = bool((self.columns["claim"] & self.columns["alive"]).any())
-            self._beside = group_claims(map(self._entry_at, self.row_of.values())) if some else NO_CLAIMS
-        return self._beside
+            self._claim_groups = group_claims(map(self._entry_at, self.row_of.values())) if some else NO_CLAIMS
+        return self._claim_groups
 
     def entry_of(self, entry_id: str) -> IndexEntry:
         """Return the index's live entry with this id; raise KeyError if there is none."""
@@ -230,7 +230,7 @@ class SearchIndex:
 
     def _clear_caches(self) -> None:
         """Drop what was computed from the rows: neighbours, lengths and claims."""
-        self._around = self._lengths = self._beside = None
+        self._around = self._lengths = self._claim_groups = None
 
     def _entry_at(self, row: int) -> IndexEntry:
         """Return the entry in this row, live or removed; row 0 has none."""

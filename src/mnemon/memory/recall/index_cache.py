@@ -107,42 +107,42 @@ class IndexCache:
         await asyncio.shield(self._loading[key])
 
     async def read_if_current(
-        self, scope: Scope, model: str, standing: IndexVersion, use: Callable[[PersonIndex], T]
+        self, scope: Scope, model: str, version: IndexVersion, use: Callable[[PersonIndex], T]
     ) -> T | None:
         """Call `use` with the person's cached index if that is current, and return its result; else None."""
         key = _cache_key(scope, model)
-        index = self._get_up_to_date(key, standing)
+        index = self._get_up_to_date(key, version)
         return None if index is None else await self._use_index(index, use)
 
     async def read_fresh(self, tx: Tx, scope: Scope, model: str, use: Callable[[PersonIndex], T]) -> T | None:
         """Call `use` with the person's index as the transaction sees it and return its result; None if too large."""
         key = _cache_key(scope, model)
         while self.megabytes and key not in self._too_large:
-            standing = await index_loader.load_index_version(tx, scope)
-            if (index := self._get_up_to_date(key, standing)) is not None:
+            version = await index_loader.load_index_version(tx, scope)
+            if (index := self._get_up_to_date(key, version)) is not None:
                 return await self._use_index(index, use)
-            held = self._get_valid(key, standing)
+            held = self._get_valid(key, version)
             # -1 loads everything.
-            since = -1 if held is None else held.standing.revision
+            since = -1 if held is None else held.version.revision
             rows, aliases = await tx.gather(
                 index_loader.load_rows_since(tx, scope, model, since), load_aliases(tx, scope)
             )
-            if self._get_valid(key, standing) is not held or (held is not None and held.standing.revision != since):
+            if self._get_valid(key, version) is not held or (held is not None and held.version.revision != since):
                 # Another task updated the index while this one read the rows: start over.
                 continue
             # The first revision this transaction wrote; None if it only reads.
             own = tx.revisions.get(scope.user)
             if rows.effort > ROWS_BUILT_INLINE or (own is None and held is not None and held.needs_rebuild):
-                index = await self._build_person(key, held, rows, aliases, standing, own)
+                index = await self._build_person(key, held, rows, aliases, version, own)
             # A thread is reading this index: wait, then look again whether it is still behind.
             elif held is not None and held.is_being_read:
                 await held.wait_until_unread()
             else:
-                index = held or PersonIndex(standing=replace(standing, revision=-1))
+                index = held or PersonIndex(version=replace(version, revision=-1))
                 with self._change_in_place(key, index):
                     if own is not None:
-                        return use_with_delta(index, delta_of(rows), aliases, standing, own, use)
-                    apply_delta(index, delta_of(rows), aliases, standing)
+                        return use_with_delta(index, delta_of(rows), aliases, version, own, use)
+                    apply_delta(index, delta_of(rows), aliases, version)
             if index is not None:
                 return await self._use_index(index, use)
         return None
@@ -155,11 +155,11 @@ class IndexCache:
         """Read all rows of the person in a transaction of its own, and build and cache the index after it."""
         key = _cache_key(scope, model)
         async with db.tx(scope.org_id) as tx:
-            standing = await index_loader.load_index_version(tx, scope)
+            version = await index_loader.load_index_version(tx, scope)
             rows, aliases = await tx.gather(index_loader.load_rows_since(tx, scope, model, -1), load_aliases(tx, scope))
         # The transaction has ended: building takes long and must not hold a connection.
         if key not in self._held:
-            await self._build_person(key, None, rows, aliases, standing, None)
+            await self._build_person(key, None, rows, aliases, version, None)
 
     async def _build_person(
         self,
@@ -167,14 +167,14 @@ class IndexCache:
         held: PersonIndex | None,
         rows: ChangedRows,
         aliases: Aliases,
-        standing: IndexVersion,
+        version: IndexVersion,
         own: int | None,
     ) -> PersonIndex | None:
         """Return a new index of the person; None, after a wait, if another task was building it.
 
         An index with the transaction's own rows (`own`) is for that transaction only and is not cached.
         """
-        work = partial(build_person_index, held, rows, aliases, standing)
+        work = partial(build_person_index, held, rows, aliases, version)
         if own is not None:
             return await asyncio.shield(self._run_in_thread(self._building, work, held))
         if key in self._making:
@@ -223,24 +223,24 @@ class IndexCache:
         except BaseException:
             self._drop_index(key)
             raise
-        if index.standing.revision >= 0:
+        if index.version.revision >= 0:
             self._keep_index(key, index)
 
-    def _get_up_to_date(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
+    def _get_up_to_date(self, key: CacheKey, version: IndexVersion) -> PersonIndex | None:
         """Return the person's cached index if it is complete up to this version, else None."""
-        held = self._get_valid(key, standing)
-        if held is None or held.standing.revision < standing.revision:
+        held = self._get_valid(key, version)
+        if held is None or held.version.revision < version.revision:
             return None
         self._held.move_to_end(key)
         self._used_at[key] = self._now()
         return held
 
-    def _get_valid(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
+    def _get_valid(self, key: CacheKey, version: IndexVersion) -> PersonIndex | None:
         """Return the cached index if person and database are the same and nothing was forgotten since; else drop it."""
         held = self._held.get(key)
         # Anything but the revision differs: another database or person, or rows were forgotten, which no revision
         # shows.
-        if held is not None and replace(held.standing, revision=standing.revision) != standing:
+        if held is not None and replace(held.version, revision=version.revision) != version:
             self._drop_index(key)
             return None
         return held

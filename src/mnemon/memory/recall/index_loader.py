@@ -122,11 +122,11 @@ class PersonDelta:
 
 async def load_index_version(tx: Tx, scope: Scope) -> IndexVersion:
     """Return the version of the person's rows as this transaction sees it."""
-    return index_version_of(await tx.fetch_all(SQL["standing"], org_id=scope.org_id, user_id=scope.user))
+    return index_version_of(await tx.fetch_all(SQL["index_version"], org_id=scope.org_id, user_id=scope.user))
 
 
 def index_version_of(rows: Sequence[Row]) -> IndexVersion:
-    """Return the version of a person's rows from the rows of the statement `standing`."""
+    """Return the version of a person's rows from the rows of the statement `index_version`."""
     if not rows:
         return IndexVersion(database=0, since=None, forgettings=0, revision=0)
     row = rows[0]

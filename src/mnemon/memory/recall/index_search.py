@@ -152,7 +152,7 @@ class IndexResult:
     """Messages that have to be read."""
     ahead: Collection[str]
     """Further memories to read with them: all of the person's, if they are few and none was read yet."""
-    known: RowCache
+    row_cache: RowCache
     """The cache for the rows that are read."""
 
     @property
@@ -171,7 +171,8 @@ def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> Index
     keys = entity_keys_of(found, index.aliases.resolve)
     picked = select_cards(keys, lambda key: index.memories.card_entries_about(index.aliases.member_keys(key)))
     about |= {name: _find_entry(index, name) for pick in picked for name in pick.memory_ids}
-    held = {name: item for name, one in about.items() if (item := index.known.get_row(name, one.revision)) is not None}
+    cache = index.row_cache
+    held = {name: item for name, one in about.items() if (item := cache.get_row(name, one.revision)) is not None}
     return IndexResult(
         shown=shown,
         considered=fused.considered,
@@ -180,8 +181,8 @@ def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> Index
         memory_ids=frozenset(name for name, one in about.items() if one.type and name not in held),
         message_ids=frozenset(name for name, one in about.items() if not one.type and name not in held),
         # Reading a small person whole, once, makes the next searches need no statement for texts.
-        ahead=() if index.known.read_ahead or index.memories.size > MOST_READ_AHEAD else tuple(index.memories.row_of),
-        known=index.known,
+        ahead=() if cache.read_ahead or index.memories.size > MOST_READ_AHEAD else tuple(index.memories.row_of),
+        row_cache=cache,
     )
 
 
@@ -190,14 +191,14 @@ async def load_results(tx: Tx, scope: Scope, results: Sequence[IndexResult]) -> 
     memory_ids = frozenset[str]().union(*(one.memory_ids for one in results))
     message_ids = frozenset[str]().union(*(one.message_ids for one in results))
     # Rows that this transaction wrote may still be rolled back, so they are not cached.
-    known, keeps = results[0].known, scope.user not in tx.revisions
+    row_cache, keeps = results[0].row_cache, scope.user not in tx.revisions
     if memory_ids and keeps and results[0].ahead:
         memory_ids = memory_ids.union(results[0].ahead)
-        known.read_ahead = True
+        row_cache.read_ahead = True
     items = await _load_items(tx, scope, sorted(memory_ids), sorted(message_ids))
     if keeps:
         for item in items.values():
-            known.keep_row(item)
+            row_cache.keep_row(item)
     return [_make_result(one, {**one.held, **items}) for one in results]
 
 
@@ -210,10 +211,10 @@ async def _load_items(
         return {one.id: one for one in await memories.by_ids_with_provenance(tx, scope, memory_ids)}
     if not memory_ids:
         return {**await store.messages_by_ids(tx, scope, message_ids)}
-    known, messages = await tx.gather(
+    found, messages = await tx.gather(
         memories.by_ids_with_provenance(tx, scope, memory_ids), store.messages_by_ids(tx, scope, message_ids)
     )
-    return {**{one.id: one for one in known}, **messages}
+    return {**{one.id: one for one in found}, **messages}
 
 
 def complete_result(result: IndexResult) -> RecallResult:
@@ -232,14 +233,14 @@ def _make_result(result: IndexResult, items: Mapping[str, RecallItem]) -> Recall
 def hits_of(shown: ShownClaims, items: Mapping[str, RecallItem]) -> Iterator[RecallHit]:
     """Yield the shown items that were read as hits; a claim only if the memory it contradicts was read too."""
     for one in shown.ranked:
-        beside = shown.beside.get(one.id)
-        if one.id in items and (beside is None or beside in items):
+        contradicts = shown.contradicts.get(one.id)
+        if one.id in items and (contradicts is None or contradicts in items):
             yield RecallHit(
                 found=items[one.id],
                 score=one.score,
                 parts=one.parts,
                 weights=one.weights,
-                beside=beside,
+                contradicts=contradicts,
                 claims=shown.further.get(one.id, 0),
             )
 

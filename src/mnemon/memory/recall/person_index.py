@@ -32,9 +32,9 @@ class PersonIndex:
     memories: SearchIndex = field(default_factory=SearchIndex)
     messages: SearchIndex = field(default_factory=SearchIndex)
     aliases: Aliases = field(default_factory=Aliases)
-    known: RowCache = field(default_factory=RowCache)
+    row_cache: RowCache = field(default_factory=RowCache)
     """Rows found recently."""
-    standing: IndexVersion
+    version: IndexVersion
     """Nothing committed up to this version is missing."""
     _readers: int = 0
     # Counted and awaited on the event loop only, so no lock is needed.
@@ -48,8 +48,8 @@ class PersonIndex:
     @property
     def bytes(self) -> int:
         """Return about how much memory the person's index takes, including a full row cache."""
-        room_for_known = min(MOST_CACHED, self.memories.size + self.messages.size) * ITEM_BYTES
-        return self.memories.bytes + self.messages.bytes + room_for_known
+        room_for_cache = min(MOST_CACHED, self.memories.size + self.messages.size) * ITEM_BYTES
+        return self.memories.bytes + self.messages.bytes + room_for_cache
 
     @property
     def needs_rebuild(self) -> bool:
@@ -79,35 +79,35 @@ class PersonIndex:
 
 
 def build_person_index(
-    held: PersonIndex | None, rows: ChangedRows, aliases: Aliases, standing: IndexVersion
+    held: PersonIndex | None, rows: ChangedRows, aliases: Aliases, version: IndexVersion
 ) -> PersonIndex:
     """Return a new index of the person from the held one and the changed rows, without removed ones."""
-    delta, old = delta_of(rows), held or PersonIndex(standing=standing)
+    delta, old = delta_of(rows), held or PersonIndex(version=version)
     return PersonIndex(
         memories=_merge_index(old.memories, delta.memories),
         messages=_merge_index(old.messages, delta.messages),
         aliases=aliases,
         # The row cache survives a rebuild: its rows are checked by revision.
-        known=old.known,
-        standing=standing,
+        row_cache=old.row_cache,
+        version=version,
     )
 
 
-def apply_delta(index: PersonIndex, delta: PersonDelta, aliases: Aliases, standing: IndexVersion) -> None:
+def apply_delta(index: PersonIndex, delta: PersonDelta, aliases: Aliases, version: IndexVersion) -> None:
     """Apply the changes to the person's index in place, permanently."""
     _apply_to_index(index.memories, delta.memories)
     _apply_to_index(index.messages, delta.messages)
     for message in delta.messages.heard:
-        index.known.keep_row(message)
+        index.row_cache.keep_row(message)
     index.aliases = aliases
-    index.standing = standing
+    index.version = version
 
 
 def use_with_delta(
     index: PersonIndex,
     delta: PersonDelta,
     aliases: Aliases,
-    standing: IndexVersion,
+    version: IndexVersion,
     own: int,
     use: Callable[[PersonIndex], T],
 ) -> T:
@@ -120,7 +120,7 @@ def use_with_delta(
         # A row the transaction changed hides the committed one, which a rollback would bring back.
         committed, written = PersonDelta(), delta
     else:
-        apply_delta(index, committed, index.aliases, replace(standing, revision=own - 1))
+        apply_delta(index, committed, index.aliases, replace(version, revision=own - 1))
     before = index.aliases
     index.aliases = aliases
     undos = _apply_undoably(index, written)

@@ -70,7 +70,7 @@ class RecallHit:
     score: float
     parts: Mapping[str, float]
     weights: Mapping[str, float]
-    beside: str | None = None
+    contradicts: str | None = None
     """Id of the preceding memory that this one contradicts; it is shown as a claim with that memory's score.
 
     None otherwise.

@@ -113,7 +113,7 @@ async def _search_warm_index(db: Database, scope: Scope, query: RecallQuery) -> 
         return None
     # The revision is read without a transaction: if it is the cached index's, the answer is what a transaction would
     # see.
-    rows = await db.read_once(scope.org_id, index_loader.SQL["standing"], org_id=scope.org_id, user_id=scope.user)
+    rows = await db.read_once(scope.org_id, index_loader.SQL["index_version"], org_id=scope.org_id, user_id=scope.user)
     result = await cache.read_if_current(
         scope, query.model, index_loader.index_version_of(rows), lambda index: search_index(index, query, now)
     )
@@ -162,16 +162,16 @@ def _rank_candidates(
     candidates: Sequence[store.CandidateBatch], query: RecallQuery, aliases: Aliases, now: datetime
 ) -> tuple[index_search.FusedRanking, ShownClaims, dict[str, RecallItem]]:
     """Return the best of the rows SQL read, the same with their claims, and all rows by id."""
-    candidate_rows = [(one, batch.beside) for batch in candidates for one in batch.read_all()]
+    candidate_rows = [(one, batch.are_claims) for batch in candidates for one in batch.read_all()]
     items = {one.thing.id: one.thing for one, _ in candidate_rows}
-    beside = group_claims(one for one in items.values() if isinstance(one, StoredMemory))
-    found = [one for one, follows in candidate_rows if not follows and one.thing.id not in beside.follower_ids]
+    groups = group_claims(one for one in items.values() if isinstance(one, StoredMemory))
+    found = [one for one, follows in candidate_rows if not follows and one.thing.id not in groups.follower_ids]
     if query.ranking is Ranking.HYBRID:
         fused = index_search.rank_rows(found, query, aliases, now)
     else:
         ranked = _rank_by_query(query, found, aliases, now)
         fused = index_search.FusedRanking(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
-    return fused, show_claims(fused.ranked, beside, limit=query.limit, extra=query.extra_claims), items
+    return fused, show_claims(fused.ranked, groups, limit=query.limit, extra=query.extra_claims), items
 
 
 async def _make_result(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.memory.fact import MemoryType
@@ -19,7 +20,6 @@ from mnemon.memory.recall.query import FoundMessage, RecallItem, RecallQuery
 from mnemon.memory.store import memory_of, trust_of_row
 from mnemon.memory.words import query_coverage, reading_effort
 from mnemon.scope import Scope
-from mnemon.turn import Role
 from mnemon.vectors.text_vectors import vector_literal
 
 SQL = load_statements("mnemon.memory.recall")
@@ -41,7 +41,7 @@ class CandidateBatch(NamedTuple):
 
     rows: Sequence[Row]
     read: Callable[[Row], CandidateRow]
-    beside: bool = False
+    are_claims: bool = False
     """Whether these are claims whose facts are held: they are shown beside these or not at all."""
 
     @property
@@ -65,7 +65,7 @@ async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: in
     return [
         CandidateBatch(near, _memory_candidate),
         CandidateBatch(waiting, _memory_candidate),
-        CandidateBatch(claims, _memory_candidate, beside=True),
+        CandidateBatch(claims, _memory_candidate, are_claims=True),
     ]
 
 
@@ -156,17 +156,7 @@ def _message_candidate(row: Row) -> CandidateRow:
 
 def _found_message(row: Row) -> FoundMessage:
     """Return a row of `messages` as a FoundMessage."""
-    return FoundMessage(
-        id=row["id"],
-        session_id=row["session_id"],
-        turn_id=row["turn_id"],
-        persona_id=row["persona_id"],
-        role=Role(row["role"]),
-        content=row["content"],
-        name=row["name"],
-        at=row["at"],
-        revision=row["revision"],
-    )
+    return from_row(FoundMessage, row)
 
 
 NEAR_COSINE = 0.35

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import NotFound
@@ -127,9 +128,7 @@ async def preview_withdrawal(tx: Tx, scope: Scope, origin: str) -> WithdrawalPre
     if not row["spoken"]:
         subject = "anybody" if scope.user_id is None else "this person"
         raise source_not_found(origin, await source_names(tx, scope), subject)
-    return WithdrawalPreview(
-        people=row["people"], memories=row["memories"], versions=row["versions"], todos=row["todos"]
-    )
+    return from_row(WithdrawalPreview, row)
 
 
 def count_by_source(rows: Iterable[Row]) -> list[SourceOverview]:

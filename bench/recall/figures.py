@@ -10,10 +10,10 @@ import httpx2
 import numpy as np
 import psycopg
 
-from mnemon.cli.benchmarks import doors, locomo, peers, seed, speed
-from mnemon.cli.benchmarks.doors import WriteThroughput
-from mnemon.cli.benchmarks.locomo import LocomoConversation, LocomoQuestion, RetrievalQuality, quality_by_category
-from mnemon.cli.benchmarks.speed import RecallSpeed, Timing, timing_of
+from bench.recall import doors, locomo, peers, seed, speed
+from bench.recall.doors import WriteThroughput
+from bench.recall.locomo import LocomoConversation, LocomoQuestion, RetrievalQuality, quality_by_category
+from bench.recall.speed import RecallSpeed, Timing, timing_of
 from mnemon.services import Services
 
 ProgressPrinter = Callable[[str], None]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mnemon.cli.benchmarks.figures import BenchmarkFigures
-from mnemon.cli.benchmarks.locomo import MAIN_GROUP
+from bench.recall.figures import BenchmarkFigures
+from bench.recall.locomo import MAIN_GROUP
 
 HYBRID_NAME = "Mnemon hybrid"
 

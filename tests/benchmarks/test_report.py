@@ -6,13 +6,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from mnemon.cli.benchmarks import report
-from mnemon.cli.benchmarks.doors import WriteThroughput
-from mnemon.cli.benchmarks.figures import BenchmarkFigures
-from mnemon.cli.benchmarks.locomo import LocomoQuestion, quality_by_category
-from mnemon.cli.benchmarks.machine import BenchmarkMachine
-from mnemon.cli.benchmarks.speed import RecallSpeed, Timing, timing_of
-from mnemon.cli.benchmarks.targets import evaluate_targets
+from bench.recall import report
+from bench.recall.doors import WriteThroughput
+from bench.recall.figures import BenchmarkFigures
+from bench.recall.locomo import LocomoQuestion, quality_by_category
+from bench.recall.machine import BenchmarkMachine
+from bench.recall.speed import RecallSpeed, Timing, timing_of
+from bench.recall.targets import evaluate_targets
 
 BEGAN = datetime(2026, 5, 1, 12, tzinfo=UTC)
 RUN = report.BenchmarkRun(

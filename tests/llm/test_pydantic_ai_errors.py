@@ -1,4 +1,4 @@
-"""Whatever the library raises comes out in the words that patience knows."""
+"""Whatever the library raises becomes an error that the retry policy knows."""
 
 import pytest
 from pydantic_ai import exceptions as library
@@ -22,7 +22,7 @@ from mnemon.llm.pydantic_ai_vendor import translate_errors
         (KeyError("x"), KeyError),
     ],
 )
-def test_every_error_is_one_that_patience_knows(raised: Exception, ours: type[Exception]) -> None:
+def test_every_error_is_one_that_the_retry_policy_knows(raised: Exception, ours: type[Exception]) -> None:
     with pytest.raises(ours) as caught, translate_errors():
         raise raised
     assert isinstance(caught.value, REQUEST_ERRORS)

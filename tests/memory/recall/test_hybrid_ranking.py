@@ -1,4 +1,4 @@
-"""The hybrid ranking's rules: what a book knows, and what a question makes of it."""
+"""The hybrid ranking's rules: what an index knows, and what a question makes of it."""
 
 import random
 from datetime import UTC, datetime, timedelta

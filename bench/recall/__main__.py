@@ -1,30 +1,32 @@
-"""`mnemon bench`: measure recall's quality and speed beside other stores, and write the report."""
+"""`python -m bench.recall`: measure recall's quality and speed beside other stores, and write the report."""
 
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import psycopg
 import typer
+from psycopg.conninfo import make_conninfo
 
+from bench.recall import doors, machine, report
+from bench.recall import figures as measuring
+from bench.recall.figures import BenchmarkFigures
+from bench.recall.locomo import LocomoConversation, load_conversations
+from bench.recall.targets import evaluate_targets
+from mnemon.app import make_services
 from mnemon.cli.safe_text import safe_markup
+from mnemon.cli.services import ensure_database, migrate_to_current
 from mnemon.cli.terminal import JsonOption, err, out, print_json, run, settings_from_flags
-
-if TYPE_CHECKING:
-    from mnemon.cli.benchmarks.figures import BenchmarkFigures
-    from mnemon.cli.benchmarks.locomo import LocomoConversation
-    from mnemon.settings import Settings
+from mnemon.clock import SystemClock
+from mnemon.settings import Settings
 
 DEFAULT_DATA = Path("../shared/data/locomo-dev.json")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command("bench")(bench)
-
-
-def bench(
+def measure(
     data: Annotated[
         Path, typer.Option(help="Conversations in LoCoMo's format. Without the file, quality is not measured.")
     ] = DEFAULT_DATA,
@@ -36,25 +38,21 @@ def bench(
     peer_sizes: Annotated[
         str, typer.Option(help="Comma-separated: time the other stores with so many texts.")
     ] = "1000,10000",
-    report: Annotated[Path, typer.Option(help="Folder for tables and plots.")] = Path("docs/benchmarks"),
+    folder: Annotated[Path, typer.Option("--report", help="Folder for tables and plots.")] = Path("docs/benchmarks"),
     as_json: JsonOption = False,
 ) -> None:
     """Measure the quality and speed of recall, and of other stores. Takes about 25 minutes."""
     timed, others = _parse_numbers(sizes), _parse_numbers(peer_sizes)
     settings = settings_from_flags()
-    from mnemon.cli.benchmarks.figures import BenchmarkFigures
-    from mnemon.cli.benchmarks.locomo import load_conversations
-    from mnemon.cli.benchmarks.targets import evaluate_targets
-
     conversations = load_conversations(data) if data.exists() else []
     if not conversations:
         err.print(
             "[dim]The file of --data does not exist: quality is not measured. docs/recall.md says where to get one.[/]"
         )
     figures = BenchmarkFigures()
-    written = run(_run_benchmarks(settings, conversations, timed, rows, others if peers else None, figures, report))
+    written = run(_run_benchmarks(settings, conversations, timed, rows, others if peers else None, figures, folder))
     if as_json:
-        print_json({"report": [str(path) for path in written], "figures": _figures_json(figures)})
+        print_json({"report": [str(path) for path in written], "figures": asdict(figures)})
         return
     for one in evaluate_targets(figures):
         if one.measured is not None:
@@ -64,20 +62,14 @@ def bench(
 
 
 async def _run_benchmarks(
-    settings: "Settings",
-    conversations: "list[LocomoConversation]",
+    settings: Settings,
+    conversations: list[LocomoConversation],
     sizes: list[int],
     rows: int,
     peer_sizes: list[int] | None,
-    figures: "BenchmarkFigures",
+    figures: BenchmarkFigures,
     folder: Path,
 ) -> list[Path]:
-    from mnemon.app import make_services
-    from mnemon.cli.benchmarks import doors, machine, report
-    from mnemon.cli.benchmarks import figures as measuring
-    from mnemon.cli.services import migrate_to_current
-    from mnemon.clock import SystemClock
-
     clock, before = SystemClock(), machine.load_average()
     began = clock.now()
     async with _scratch_databases(settings) as (url, peers_url):
@@ -102,13 +94,8 @@ async def _run_benchmarks(
 
 
 @asynccontextmanager
-async def _scratch_databases(settings: "Settings") -> AsyncIterator[tuple[str, str]]:
+async def _scratch_databases(settings: Settings) -> AsyncIterator[tuple[str, str]]:
     """Create two databases on the configured server, for Mnemon and for the peers; drop them at the end."""
-    import psycopg
-    from psycopg.conninfo import make_conninfo
-
-    from mnemon.cli.services import ensure_database
-
     async with (
         ensure_database(settings) as url,
         await psycopg.AsyncConnection.connect(url, autocommit=True) as connection,
@@ -134,13 +121,9 @@ def _parse_numbers(text: str) -> list[int]:
         raise typer.BadParameter(f"{text!r} is not a list of numbers like 100,1000") from error
 
 
-def _figures_json(figures: "BenchmarkFigures") -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(figures)
-
-
 def _print_progress(words: str) -> None:
-    from mnemon.clock import SystemClock
-
     err.print(f"[dim]{SystemClock().now():%H:%M:%S} {safe_markup(words)}[/]")
+
+
+if __name__ == "__main__":
+    typer.run(measure)

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mnemon.cli.benchmarks.hindsight import Hindsight
+from bench.recall.hindsight import Hindsight
 from mnemon.errors import Misconfigured
 
 EmbedTexts = Callable[[Sequence[str]], np.ndarray]

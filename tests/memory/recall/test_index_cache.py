@@ -1,4 +1,4 @@
-"""The shelf of books: never stale, never ahead of a rollback, bounded."""
+"""The index cache: never stale, never ahead of a rollback, bounded."""
 
 from contextlib import suppress
 

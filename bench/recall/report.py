@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from mnemon.cli.benchmarks import plots
-from mnemon.cli.benchmarks.figures import BenchmarkFigures
-from mnemon.cli.benchmarks.locomo import DEPTHS, MAIN_GROUP, RetrievalQuality
-from mnemon.cli.benchmarks.machine import BenchmarkMachine
-from mnemon.cli.benchmarks.speed import RecallSpeed
-from mnemon.cli.benchmarks.targets import HYBRID_NAME, evaluate_targets
+from bench.recall import plots
+from bench.recall.figures import BenchmarkFigures
+from bench.recall.locomo import DEPTHS, MAIN_GROUP, RetrievalQuality
+from bench.recall.machine import BenchmarkMachine
+from bench.recall.speed import RecallSpeed
+from bench.recall.targets import HYBRID_NAME, evaluate_targets
 
 _READING_NOTES = """
 How to read it:
@@ -82,7 +82,7 @@ def _heading_section(run: BenchmarkRun, figures: BenchmarkFigures) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Written by `mnemon bench`; `make bench` makes it anew. What the ranking does: [recall](../recall.md).",
+        "Written by `make bench`. What the ranking does: [recall](../recall.md).",
         "",
         f"- commit {run.machine.commit}, {run.began:%Y-%m-%d %H:%M} UTC, {minutes:.0f} minutes",
         f"- {run.machine.processor}, {run.machine.memory_gb:.0f} GB, Python {run.machine.python}",

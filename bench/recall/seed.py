@@ -33,7 +33,7 @@ _EMBEDDING_COLUMNS = "org_id, user_id, model, kind, id, vector, revision"
 
 def random_sentences(count: int, seed: int) -> list[str]:
     """Return made-up facts, the same for the same seed."""
-    chance, words = random.Random(seed), WORDS.split()  # noqa: S311 (test data)
+    chance, words = random.Random(seed), WORDS.split()
     return [
         f"{chance.choice(PEOPLE)} talked about the {chance.choice(words)} and the {chance.choice(words)} "
         f"of {chance.choice(words)} number {chance.randrange(count * 4)} near the {chance.choice(words)}"
@@ -66,7 +66,7 @@ async def copy_to_others(services: Services, org: str, users: Sequence[str], lik
         for table, columns in (("memories", _MEMORY_COLUMNS), ("embeddings", _EMBEDDING_COLUMNS)):
             taken = columns.replace("user_id", "o.user_id").replace("revision", "o.revision")
             await tx.execute(
-                f"insert into {table} ({columns}) select {taken} from {table} m "  # noqa: S608 (names of our own)
+                f"insert into {table} ({columns}) select {taken} from {table} m "
                 "cross join unnest(%(users)s::text[], %(revisions)s::bigint[]) o(user_id, revision) "
                 "where m.org_id = %(org_id)s and m.user_id = %(user_id)s",
                 users=[user for user, _ in scopes],

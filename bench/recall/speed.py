@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from mnemon.cli.benchmarks.seed import random_sentences
+from bench.recall.seed import random_sentences
 from mnemon.cli.serve import freeze_heap, set_switch_interval
 from mnemon.context.assemble import preview_context
 from mnemon.memory.recall.index_cache import IndexCache

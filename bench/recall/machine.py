@@ -52,7 +52,7 @@ def _run_git(*words: str) -> str:
     program = shutil.which("git")
     if program is None:
         return ""
-    return subprocess.run([program, *words], capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
+    return subprocess.run([program, *words], capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _processor_name() -> str:

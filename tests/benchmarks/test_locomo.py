@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.cli.benchmarks.locomo import (
+from bench.recall.locomo import (
     MAIN_GROUP,
     LocomoQuestion,
     load_conversations,

@@ -10,7 +10,7 @@ _BATCH_SIZE = 500
 _WRAPPED_KEY = "$json"
 
 
-class Roll:
+class NoteList:
     """One list, in one namespace of the client's person."""
 
     def __init__(self, client: Mnemon, namespace: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mnemon.cli.benchmarks import seed
+from bench.recall import seed
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.memory.fact import EntityType, Fact, FactEntity, MemoryType

@@ -64,10 +64,10 @@ async def test_a_writer_waits_for_writers_of_the_same_application_only(db: Datab
 
 
 async def test_a_job_stands_back_for_requests_of_its_own_application_only(db: Database, other: Database) -> None:
-    ahead = db.way.begin_request()
-    assert (db.way._ahead, other.way._ahead) == (1, 0)
+    ahead = db.request_priority.begin_request()
+    assert (db.request_priority._ahead, other.request_priority._ahead) == (1, 0)
     ahead.release_priority()
-    assert db.way._ahead == 0
+    assert db.request_priority._ahead == 0
 
 
 async def test_nobody_waits_for_the_writers_before_it_longer_than_a_statement_may_take(db: Database) -> None:
