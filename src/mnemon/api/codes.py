@@ -58,7 +58,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "pinned": "Unpin the memory first.",
         "reflection_not_failed": "Wait: only a failed or parked reflection can be run again.",
         "replaced": "Look at the memory that holds the key now; a withdrawn one is not brought back beside it.",
-        "reply_forgotten": "Ask again under a new Idempotency-Key.",
+        "reply_forgotten": "Send the message again, under a new Idempotency-Key if it had one.",
         "run_over": "Nothing: the run has ended already.",
         "todo_exists": "Close one of the two todos.",
         "turn_sealed": "Nothing: the turn has its outcome already.",
