@@ -77,12 +77,13 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def until_asked(server: Served) -> None:
-    """Waits until the model has got the chat's request."""
+def until_stored(server: Served) -> None:
+    """Waits until the message is stored and the model has been asked for its reply."""
     end = time.monotonic() + HANGS_S
-    while not server.script.requests_on("chat"):
-        assert time.monotonic() < end, "the model was never asked"
-        time.sleep(0.01)
+    with psycopg.connect(server.database_url, autocommit=True) as connection:
+        while not (server.script.requests_on("chat") and connection.execute("select 1 from turns").fetchone()):
+            assert time.monotonic() < end, "the message was never stored"
+            time.sleep(0.01)
 
 
 @pytest.mark.scripted
@@ -95,10 +96,12 @@ def test_a_person_forgotten_while_the_reply_is_written_has_no_reply_kept(
     server.script.add_fault("slow", on="chat", seconds=10 * HANGS_S)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(lambda: client.post(path, json=body, headers=KEY))
-        until_asked(server)
-        assert client.delete("/api/users/ann").status_code == 200
-        early = client.post(path, json=body, headers=KEY)
-        server.script.clear_faults()
+        try:
+            until_stored(server)
+            assert client.delete("/api/users/ann").status_code == 200
+            early = client.post(path, json=body, headers=KEY)
+        finally:
+            server.script.clear_faults()
         first = asked.result(HANGS_S)
     assert (early.status_code, early.json()["code"]) == (409, "reply_forgotten"), early.text
     if "streamed" in how:
