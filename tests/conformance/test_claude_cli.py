@@ -175,7 +175,10 @@ async def test_chat_streams(driver: ClaudeDriver, script: Script) -> None:
 
 @pytest.mark.parametrize(
     ("complaint", "told"),
-    [("error: unknown option --mute", "a result: error: unknown option --mute."), ("API says: your words", "a result.")],
+    [
+        ("error: unknown option --mute", "a result: error: unknown option --mute."),
+        ("API says: your words", "a result."),
+    ],
 )
 async def test_a_program_without_a_result_has_failed(
     settings: Settings, tmp_path: Path, complaint: str, told: str

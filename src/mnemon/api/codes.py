@@ -122,7 +122,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "no_worker": "Start one with `mnemon worker`, or `mnemon serve` without --no-worker.",
         "worker_stuck": "Read the log; restart the server if it does not recover.",
         "model_unavailable": "Try again; check that the model's server runs.",
-        "model_refused": "Check `MNEMON_MODEL_API_KEY` and what the detail says of the request.",
+        "model_refused": "Check `MNEMON_MODEL_API_KEY`; the detail has the provider's status and error code.",
         "model_answer_unusable": "Ask again, or use another model.",
         "model_empty": "Send the message again.",
         "interrupted": "Send the message again: the reply is not complete.",

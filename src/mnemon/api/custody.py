@@ -30,9 +30,7 @@ class ImportedOut(ApiModel):
     @classmethod
     def from_import(cls, imported: ImportResult) -> Self:
         """Build the response from an import's result."""
-        return cls(
-            user_id=imported.user_id, stored=imported.stored, kept=imported.kept, forgotten=imported.forgotten
-        )
+        return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept, forgotten=imported.forgotten)
 
 
 @router.delete("/memories/{memory_id}", responses=responses_for(ReceiptOut), tags=["memories"])

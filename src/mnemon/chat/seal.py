@@ -59,9 +59,7 @@ OnSeal = Callable[[Tx, Turn, ReplyOutcome], Awaitable[None]]
 """What a door adds to the sealing transaction: it stores the reply for a retry of the request."""
 
 
-async def seal_turn(
-    tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False
-) -> SealedReply | None:
+async def seal_turn(tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False) -> SealedReply | None:
     """Store the reply and seal the turn, or let it wait for the caller's tools; None if the person was forgotten.
 
     With `again`, first look for what an earlier try stored: the response to its COMMIT may have been lost.

@@ -111,9 +111,7 @@ def import_(
 
     done = run(import_rows())
     if as_json:
-        print_json(
-            {"userId": done.user_id, "stored": done.stored, "kept": done.kept, "forgotten": done.forgotten}
-        )
+        print_json({"userId": done.user_id, "stored": done.stored, "kept": done.kept, "forgotten": done.forgotten})
         return
     rows, kept = sum(done.stored.values()), sum(done.kept.values())
     out.print(f"{rows:,} rows about {safe_markup(done.user_id)} imported; {kept:,} were there already.")

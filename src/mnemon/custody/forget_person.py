@@ -16,6 +16,7 @@ from mnemon.scope import Scope
 
 log = structlog.get_logger(__name__)
 
+
 async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) -> Receipt:
     """Delete everything of the person but an entry in the ledger; return a receipt that counts rows by table.
 
