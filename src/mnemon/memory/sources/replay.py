@@ -87,9 +87,10 @@ def restored_numbers(row: StoredMemory, past: Sequence[MemoryVersion]) -> frozen
     Such a state follows a withdrawn one, repeats what its source had said before, and starts when the withdrawn one or
     that earlier statement did. A statement that was made anew starts at a time of its own.
     """
-    states = [(one.number, one) for one in past if not one.is_repeat and one.reason != WITHDRAWN]
+    states: dict[int, StoredMemory | MemoryVersion] = {row.version: row}
+    states |= {one.number: one for one in past if not one.is_repeat and one.reason != WITHDRAWN}
     found: set[int] = set()
-    for number, state in sorted([*states, (row.version, row)], key=lambda one: one[0]):
+    for number, state in sorted(states.items(), key=lambda one: one[0]):
         starts = {one.valid_from for one in past if one.reason == WITHDRAWN and 0 < one.number < number}
         earlier = [one for one in past if one.number < number and one.number not in found and _says_same(one, state)]
         if starts and earlier and state.valid_from in starts | {one.valid_from for one in earlier}:
