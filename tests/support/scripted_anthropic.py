@@ -56,6 +56,9 @@ class ScriptedAnthropicServer(ScriptedServer):
             return await _send_json(
                 writer, 400, message_error("invalid_request_error", "the script refuses this request")
             )
+        if fault and fault.kind == "rejected":
+            said = f"Invalid content: {request.prompt}"
+            return await _send_json(writer, 400, message_error("invalid_request_error", said))
         if fault and fault.kind in ("dead", "rate_limited", "garbage"):
             return await _send_fault(writer, fault)
         if fault and fault.kind == "slow":

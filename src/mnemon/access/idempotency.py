@@ -34,6 +34,13 @@ class StoredReply:
     subject: str | None
 
 
+def check_key(key: str) -> str:
+    """Return the value of an Idempotency-Key header; raise Invalid when it is too long or not printable."""
+    if not 1 <= len(key) <= 255 or not key.isprintable():
+        raise Invalid("An Idempotency-Key has 1 to 255 printable characters.", code="bad_idempotency_key")
+    return key
+
+
 def request_fingerprint(method: str, path: str, query: str, body: bytes) -> bytes:
     """Return a hash over method, path, query string and body, to tell a retry from another request.
 

@@ -20,16 +20,17 @@ router = APIRouter(prefix="/api", tags=["custody"], route_class=JsonRoute)
 
 
 class ImportedOut(ApiModel):
-    """The rows of an import per table: stored, and kept because they were there already."""
+    """The rows of an import per table: stored, kept because they were there already, left out because forgotten."""
 
     user_id: str
     stored: dict[str, int]
     kept: dict[str, int]
+    forgotten: dict[str, int]
 
     @classmethod
     def from_import(cls, imported: ImportResult) -> Self:
-        """Return the response for an import: rows stored and kept, per table."""
-        return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept)
+        """Return the response for an import: rows stored, kept and left out as forgotten, per table."""
+        return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept, forgotten=imported.forgotten)
 
 
 @router.delete("/memories/{memory_id}", responses=write_responses(ReceiptOut), tags=["memories"])

@@ -22,7 +22,7 @@ from mnemon.access.local_operator import LocalOperator
 from mnemon.api.models import Envelope, Page, encode_cursor
 from mnemon.api.problems import openapi_problem
 from mnemon.db.tx import Tx
-from mnemon.errors import Contended, Invalid, NotAllowed, Unauthenticated, WrongMediaType
+from mnemon.errors import Contended, NotAllowed, Unauthenticated, WrongMediaType
 from mnemon.event_loop import run_off_loop
 from mnemon.input_checks import parse_json
 from mnemon.memory.trust import Trust, trust_of
@@ -228,13 +228,13 @@ class Door:
         key = self.request.headers.get("Idempotency-Key")
         if key is None:
             return None
-        if not 1 <= len(key) <= 255 or not key.isprintable():
-            raise Invalid("An Idempotency-Key has 1 to 255 printable characters.", code="bad_idempotency_key")
         url = self.request.url
         fingerprint = idempotency.request_fingerprint(
             self.request.method, url.path, url.query, await self.request.body()
         )
-        return idempotency.IdempotencyKey(caller=self.principal.key_id, key=key, fingerprint=fingerprint)
+        return idempotency.IdempotencyKey(
+            caller=self.principal.key_id, key=idempotency.check_key(key), fingerprint=fingerprint
+        )
 
     def reply(
         self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None, omit_unset: bool = False

@@ -99,13 +99,13 @@ class _Completion:
         }
 
     async def as_json(self, events: AsyncIterator[ChatEvent]) -> dict[str, Any]:
-        """Return the whole reply as one OpenAI completion; raise ModelDown when there is none."""
+        """Return the complete completion as one object; raise why when there is no reply."""
         calls: list[ToolRequest] = []
         async for event in events:
             if isinstance(event, ToolCalled):
                 calls.append(event.request)
             elif isinstance(event, ReplyFailed):
-                raise ModelDown(event.detail, code=event.code)
+                raise event.to_error()
             elif isinstance(event, ReplyDone):
                 message: dict[str, Any] = {"role": "assistant", "content": event.reply or None}
                 if calls:
@@ -197,7 +197,7 @@ async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterat
     while not isinstance(first, ReplyDelta | ToolCalled | ReplyDone | ReplyFailed):
         first = await anext(events)
     if isinstance(first, ReplyFailed):
-        raise ModelDown(first.detail, code=first.code)
+        raise first.to_error()
 
     async def all_events() -> AsyncIterator[ChatEvent]:
         """Yield the event that was waited for, then the rest."""

@@ -34,6 +34,15 @@ TURNS_SEALED = Counter("mnemon_turns_sealed_total", "Chat turns that ended, by h
 
 
 @dataclass(frozen=True, kw_only=True)
+class SealedReply:
+    """A turn with its stored reply."""
+
+    turn: Turn
+    message_id: str | None
+    """The id of the reply's message; None for a reply without text or calls."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReplyOutcome:
     """How the reply ended."""
 
@@ -50,10 +59,8 @@ OnSeal = Callable[[Tx, Turn, ReplyOutcome], Awaitable[None]]
 """What a door adds to the sealing transaction: it stores the reply for a retry of the request."""
 
 
-async def seal_turn(
-    tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False
-) -> tuple[Turn, str | None]:
-    """Store the reply and seal the turn, or let it wait for the caller's tools; return it and the reply's message id.
+async def seal_turn(tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False) -> SealedReply | None:
+    """Store the reply and seal the turn, or let it wait for the caller's tools; None if the person was forgotten.
 
     With `again`, first look for what an earlier try stored: the response to its COMMIT may have been lost.
     """
@@ -61,8 +68,7 @@ async def seal_turn(
     # Lock order of every writer: the person's row, then the turn's, then the work row.
     _, status = await tx.gather(lock_person(tx, turn.scope), turns.lock_turn_status(tx, turn.scope, turn.id))
     if status is None:
-        # The turn is gone: its person was forgotten meanwhile, and nothing of the reply may be stored.
-        return turn, None
+        return None
     if again and (stored := await _find_stored_reply(tx, turn, outcome)):
         return stored
     reply = NewMessage(role=Role.ASSISTANT, content=outcome.reply, tool_requests=outcome.calls)
@@ -81,15 +87,15 @@ async def seal_turn(
         turn = await appending
     await tx.gather(enqueue_embedding(tx, turn.scope, after=EMBED_DELAY), enqueue_after_turn(tx, turn.scope))
     new = turn.messages[len(started.turn.messages) :]
-    return turn, new[-1].message_id if new else None
+    return SealedReply(turn=turn, message_id=new[-1].message_id if new else None)
 
 
-async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> tuple[Turn, str] | None:
-    """Return the turn and message id of a reply that an earlier try stored; None when that try had no effect."""
+async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> SealedReply | None:
+    """Return the turn with the reply that an earlier try stored; None when that try had no effect."""
     known = await messages.list_turn_messages(tx, turn.scope, turn.id)
     for message in known[len(turn.messages) :]:
         if message.role is Role.ASSISTANT and message.content == outcome.reply:
-            return replace(turn, messages=known), message.message_id
+            return SealedReply(turn=replace(turn, messages=known), message_id=message.message_id)
     return None
 
 

@@ -28,6 +28,10 @@ _SEAL_TRIES = 6
 _NOT_SEALED_DETAIL = (
     "The reply could not be stored: the database is not reachable. Your message is kept; look at the turn shortly."
 )
+_FORGOTTEN_DETAIL = (
+    "The person was forgotten while the reply was written, so neither the message nor the reply is kept. Send the "
+    "message again if they are to be remembered anew."
+)
 
 
 class ReplyStream:
@@ -189,16 +193,18 @@ async def _seal_with_retries(
     for attempt in range(_SEAL_TRIES):
         try:
             async with services.db.tx(started.turn.scope.org_id) as tx:
-                turn, message_id = await seal_turn(tx, started, outcome, again=attempt > 0)
-                if on_seal is not None:
-                    await on_seal(tx, turn, outcome)
-        # The COMMIT may have arrived although its answer was lost: `again` looks for what it stored.
+                sealed = await seal_turn(tx, started, outcome, again=attempt > 0)
+                if on_seal is not None and sealed is not None:
+                    await on_seal(tx, sealed.turn, outcome)
         except Unavailable as error:
             log.warning("seal_failed", turn=started.turn.id, attempt=attempt + 1, error=error.code)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
         else:
+            if sealed is None:
+                log.info("reply_dropped", turn=started.turn.id)
+                return ReplyFailed(turn_id=started.turn.id, code="reply_forgotten", detail=_FORGOTTEN_DETAIL)
             _log_sealed(started, outcome)
-            return _last_event(started, outcome, message_id)
+            return _last_event(started, outcome, sealed.message_id)
     log.error("turn_not_sealed", turn=started.turn.id, tries=_SEAL_TRIES)
     return None
 

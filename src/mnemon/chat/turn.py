@@ -72,12 +72,12 @@ async def start_chat(
 
 
 async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
-    """Read the stream to its end and return the complete reply; raise ModelDown when there is none."""
+    """Return the complete reply. Raise ModelDown when there is none, Conflict when the person was forgotten."""
     async for event in stream.iter_events():
         if isinstance(event, ReplyDone):
             return event
         if isinstance(event, ReplyFailed):
-            raise ModelDown(event.detail, code=event.code)
+            raise event.to_error()
     raise ModelDown("The reply ended early, without a result. Look at the turn.")
 
 

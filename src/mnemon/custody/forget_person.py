@@ -1,13 +1,12 @@
 """Forgetting a person: every row of theirs in every table, and what the organization's tables say of them."""
 
-import re
 from collections.abc import Collection
 
 import structlog
 
 from mnemon.custody import ledger, tables
 from mnemon.custody.ledger import ForgetTally, LedgerEntry, Receipt
-from mnemon.custody.redaction import blank_replies, redact_organization
+from mnemon.custody.redaction import blank_replies, load_person_names, names_person, redact_organization
 from mnemon.custody.tables import PERSON_TABLE, SQL, personal_tables
 from mnemon.db.tx import Tx
 from mnemon.engagement import forget as engagement
@@ -16,8 +15,6 @@ from mnemon.memory.recall.index_cache import IndexCache
 from mnemon.scope import Scope
 
 log = structlog.get_logger(__name__)
-
-_ID_PATTERN = re.compile(r"[\w-]+")
 
 
 async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) -> Receipt:
@@ -31,9 +28,7 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
     if row is None:
         raise NotFound("user")
     tally = ForgetTally()
-    # Read before anything is deleted: work and stored replies are found by these ids.
-    ids = [str(one["id"]) for one in await tx.fetch_all(SQL["person_ids"], **scope.owner_params)]
-    names = {*ids, scope.user}
+    names = await load_person_names(tx, scope)
     for table, number in (await engagement.forget_person(tx, scope, tx.now)).items():
         tally.removed[table] += number
     tally.removed["work"] += await _delete_work(tx, scope, names)
@@ -62,6 +57,6 @@ async def _delete_work(tx: Tx, scope: Scope, names: Collection[str]) -> int:
     """Delete the `work` rows that name the person or anything of theirs; return how many. Running work is lost."""
     gone = 0
     for row in await tx.fetch_all(SQL["work"], org_id=scope.org_id):
-        if any(name in names for name in _ID_PATTERN.findall(f"{row['key']} {row['lane'] or ''}")):
+        if names_person(row, names):
             gone += await tx.execute(SQL["drop_work"], org_id=scope.org_id, kind=row["kind"], key=row["key"])
     return gone

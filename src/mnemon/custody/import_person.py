@@ -38,6 +38,8 @@ class ImportResult:
     """New rows, per table."""
     kept: dict[str, int]
     """Rows that existed already and were left as they were, per table."""
+    forgotten: dict[str, int]
+    """Rows that were left out because they had been forgotten in this database, per table."""
 
 
 async def import_person(
@@ -67,15 +69,19 @@ async def import_person(
     for name_of_table, table in known.items():
         stored[name_of_table] = await _insert_rows(tx, scope, table, gathered[name_of_table], revision)
     # In the same transaction, so that nobody can read what was forgotten.
-    await _reapply_forgettings(tx, scope)
+    forgotten = await _reapply_forgettings(tx, scope)
     if total:
         await _enqueue_follow_ups(tx, scope)
     kept = {table: len(found) - stored[table] for table, found in gathered.items()}
+    # A row that was there already is counted as kept, so only new ones can have been left out.
+    left_out = {table: min(stored[table], forgotten[table]) for table in gathered}
+    stored.subtract(left_out)
     log.info("person_imported", user=scope.user, stored=stored.total(), kept=sum(kept.values()))
     return ImportResult(
         user_id=name,
         stored={table: stored[table] for table, found in sorted(gathered.items()) if found},
         kept={table: number for table, number in sorted(kept.items()) if number},
+        forgotten={table: number for table, number in sorted(left_out.items()) if number},
     )
 
 
@@ -206,11 +212,13 @@ async def _enqueue_follow_ups(tx: Tx, scope: Scope) -> None:
         await enqueue_work(tx, scope, CLOSE_SESSION, row["id"])
 
 
-async def _reapply_forgettings(tx: Tx, scope: Scope) -> None:
-    """Forget again what the ledger lists: an export from before a forgetting must not bring it back."""
+async def _reapply_forgettings(tx: Tx, scope: Scope) -> Counter[str]:
+    """Forget again what the ledger lists, so that an older export does not bring it back; return the rows by table."""
+    gone: Counter[str] = Counter()
     for entry in await ledger.list_entries(tx, scope.org_id, subject=scope.user):
         if entry.kind == "memory":
-            await forget_again(tx, entry)
+            gone.update(await forget_again(tx, entry))
+    return gone
 
 
 def _line_error(number: int, why: str) -> Invalid:

@@ -5,6 +5,7 @@ to the restored one.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
@@ -37,21 +38,23 @@ async def replay_entries(db: Database, entries: Iterable[LedgerEntry]) -> int:
     return done
 
 
-async def forget_again(tx: Tx, entry: LedgerEntry) -> None:
-    """Forget in this database what the ledger entry lists, and add the entry to its ledger."""
+async def forget_again(tx: Tx, entry: LedgerEntry) -> Counter[str]:
+    """Forget in this database what the entry lists, and add the entry to its ledger; return the rows by table."""
     if entry.kind == "person":
         try:
-            await forget_person(tx, entry.scope, entry_id=entry.id)
-        # The backup is older than the person; the entry is kept for the next restore.
+            return Counter((await forget_person(tx, entry.scope, entry_id=entry.id)).removed)
         except NotFound:
             await ledger.add_entry(tx, entry, ForgetTally().make_receipt(entry.id, tx.now))
-        return
+            return Counter()
+    tally = ForgetTally()
     if await tx.fetch_one_or_none(SQL["lock_person"], org_id=entry.org_id, user_id=entry.subject) is not None:
-        await forget_memories(tx, entry.scope, entry.memory_ids, entry_id=entry.id, at=entry.at)
+        receipt = await forget_memories(tx, entry.scope, entry.memory_ids, entry_id=entry.id, at=entry.at)
+        tally.removed.update({} if receipt is None else receipt.removed)
         # The backup may hold the message without the memory that was made from it later. The entry's offsets find the
         # words even then, and its tombstones keep a reflection from making the memory again.
-        await clear_traces(tx, entry.scope, ForgottenTraces(phrases=()), entry, ForgetTally())
+        await clear_traces(tx, entry.scope, ForgottenTraces(phrases=()), entry, tally)
     await ledger.add_entry(tx, entry, ForgetTally().make_receipt(entry.id, tx.now))
+    return tally.removed
 
 
 _COPY_HINT = (

@@ -30,8 +30,8 @@ UNREDACTED_TABLES = frozenset(
     {"organizations", "keys", "sign_ins", "personas", "agents", "work", "forgotten", "prices", "replies"}
     | {"audit", "audit_heads"}
 )
-"""Tables of the organization that are not searched for a person's words: configuration, ids, or (replies) searched
-separately.
+"""Tables of the organization that are not searched like the others: configuration, ids, or (replies and the errors of
+work) searched separately.
 
 The audit log holds ids only (`access/audit.py`), and its hash chain would show a redaction as tampering.
 """

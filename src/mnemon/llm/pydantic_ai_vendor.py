@@ -33,7 +33,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, VendorRejected
+from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, UnusableAnswer, VendorRejected, error_identifier
 from mnemon.llm.protocol import (
     Json,
     LlmChatRequest,
@@ -99,18 +99,26 @@ def _translate_error(error: Exception) -> Exception:
     """Return the exception of `failure` that an exception of pydantic-ai means."""
     match error:
         case library.ModelRequestTimeout() | library.ModelTimeoutError():
-            return TimeoutError(str(error))
+            return TimeoutError()
         case library.ModelConnectionError():
-            return ConnectionError(str(error))
+            return ConnectionError()
         case library.ModelHTTPError():
             spent = isinstance(error, library.ModelQuotaExceededError)
-            return VendorRejected(error.status_code, str(error), after=error.retry_after, spent=spent)
+            return VendorRejected(error.status_code, _error_code(error.body), after=error.retry_after, spent=spent)
         case library.ContentFilterError():
-            return AnswerDeclined(str(error))
+            return AnswerDeclined()
         case library.UserError():
             return UnsupportedRequest(str(error))
         case _:
-            return ValueError(str(error))
+            return UnusableAnswer(f"it does not have the expected form ({type(error).__name__})")
+
+
+def _error_code(body: object) -> str:
+    """Return the error code in the body of a rejection by Anthropic or Google, or "" when it has none."""
+    error = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return ""
+    return next(filter(None, (error_identifier(error.get(name)) for name in ("code", "type", "status"))), "")
 
 
 def to_library_messages(system: str, messages: tuple[LlmMessage, ...]) -> list[ModelMessage]:

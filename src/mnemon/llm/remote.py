@@ -13,9 +13,10 @@ from mnemon.input_checks import storable_json, storable_text
 from mnemon.llm.failure import (
     REQUEST_ERRORS,
     ModelFailure,
+    UnusableAnswer,
     classify_failure,
     cut_off_failure,
-    short_cause,
+    describe_cause,
     timeout_failure,
     unusable_failure,
 )
@@ -92,13 +93,13 @@ class RemoteLlm:
                 except REQUEST_ERRORS as error:
                     # The caller has shown the first pieces already: a second reply cannot be joined to them.
                     if begun:
-                        raise call.record_failure(cut_off_failure(self.name, short_cause(error)), error) from error
+                        raise call.record_failure(cut_off_failure(self.name, describe_cause(error)), error) from error
                     await self._delay_or_raise(classify_failure(error, self.name, self._policy.timeout), call, error)
 
     async def _stream_once(self, request: LlmChatRequest, call: ModelCall) -> AsyncGenerator[ChatEvent, None]:
         """Yield one request's reply, its text made storable and cut at the longest reply.
 
-        Raises ValueError when the stream ends without `ReplyFinished`.
+        Raises UnusableAnswer when the stream ends without `ReplyFinished`.
         """
         ended = any_piece = False
         left = self._policy.longest_reply
@@ -120,7 +121,7 @@ class RemoteLlm:
                         ended = True
                         yield replace(piece, usage=call.record_success(piece.usage))
         if not ended:
-            raise ValueError("the stream ended early" if any_piece else "it is empty")
+            raise UnusableAnswer("the stream ended early" if any_piece else "it is empty")
 
     async def _pieces_in_time(
         self, pieces: AsyncGenerator[ReplyPiece, None], began: float

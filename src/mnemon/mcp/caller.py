@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from starlette.requests import Request
 
 from mnemon.access.grants import Grant, Principal, other_person_error
+from mnemon.access.idempotency import check_key
 from mnemon.access.keys import authenticate
 from mnemon.access.rate import RateLimit
 from mnemon.errors import NotAllowed, Unauthenticated
@@ -36,6 +37,8 @@ class McpCaller:
     reviews: bool = False
     server_memory: bool = False
     """Whether to offer the nine tools of the reference `server-memory` instead of Mnemon's."""
+    idempotency_key: str | None = None
+    """The request's Idempotency-Key; None for none, and always for a run, which only reads."""
 
     @property
     def scope(self) -> Scope:
@@ -62,7 +65,12 @@ async def authenticate_request(request: Request, services: Services, rate_limit:
     rate_limit.count_request(principal.org_id, principal.key_id)
     names = {name: _parse_name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
     caller = await _caller_for_person(services, principal, **names)
-    return replace(caller, server_memory=request.query_params.get("tools") == SERVER_MEMORY_TOOLS)
+    key = request.headers.get("Idempotency-Key")
+    return replace(
+        caller,
+        server_memory=request.query_params.get("tools") == SERVER_MEMORY_TOOLS,
+        idempotency_key=None if key is None else check_key(key),
+    )
 
 
 async def authenticate_key(services: Services, rate_limit: RateLimit, bearer: str, **names: str | None) -> McpCaller:

@@ -1,5 +1,7 @@
 """MCP over streamable HTTP at `/mcp`, with the same keys as the API."""
 
+import json
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,6 +10,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.types import INVALID_REQUEST
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -66,6 +69,9 @@ class McpDoor:
         scope.setdefault("state", {})["mcp_caller"] = caller
         # The library would log a client that leaves in the middle of its body as an error of the server.
         body = await Request(scope, receive).body()
+        if scope["method"] == "POST" and (fault := find_message_fault(body)) is not None:
+            await _error_response(400, INVALID_REQUEST, fault)(scope, receive, send)
+            return
         await self._manager.handle_request(scope, _replay_body(body, receive), send)
 
 
@@ -78,6 +84,31 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
         return unread.pop() if unread else await receive()
 
     return received
+
+
+def find_message_fault(body: bytes) -> str | None:
+    """Say why the body is no JSON-RPC message; None if it is one, or no JSON at all, which the MCP library answers.
+
+    The library takes a request whose id it cannot use for a notification: it answers 202 and does nothing.
+    """
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(message, list):
+        return "MCP takes one message in a request, not a batch. Send each message in a request of its own."
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return 'This is no JSON-RPC message. Send an object with "jsonrpc": "2.0", "id", "method" and "params".'
+    identified = "id" in message and (
+        isinstance(message["id"], str) or (isinstance(message["id"], int) and not isinstance(message["id"], bool))
+    )
+    if "id" in message and not identified and "error" not in message:
+        return "The `id` of a request is a string or an integer. Send one, or leave it out for a notification."
+    if not isinstance(message.get("method"), str) and not ({"result", "error"} & message.keys()):
+        return "The message names no `method`. Send one, such as `tools/list`."
+    if not isinstance(message.get("params"), dict | None):
+        return "The `params` of a message are an object. Send them by name."
+    return None
 
 
 def check_request(request: Request, *, loopback: bool) -> None:
@@ -172,5 +203,9 @@ def _refusal_response(error: MnemonError) -> JSONResponse:
         # Only authentication is left.
         case _:
             status, headers = 401, {"WWW-Authenticate": 'Bearer realm="mnemon"'}
-    body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": f"{error.detail} ({error.code})"}}
-    return JSONResponse(body, status, headers)
+    return _error_response(status, -32001, f"{error.detail} ({error.code})", headers)
+
+
+def _error_response(status: int, code: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return a JSON-RPC error to a request whose id is not known."""
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}, status, headers)

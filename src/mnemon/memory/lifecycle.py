@@ -44,6 +44,8 @@ WITHDRAWN = "withdrawn"
 """The note of a memory, and the reason of a version, whose source was withdrawn: it counts as never said."""
 SET_ASIDE = "said before a more trusted source said otherwise"
 """The note of a claim that would not be one if a withdrawn source had never spoken."""
+WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
+"""The note of a memory that was a claim before, until it is stated anew."""
 
 
 def status_after_archive(*, pinned: bool) -> ArchiveStatus:

@@ -12,6 +12,7 @@ from mnemon.memory.fact import EntityType, Fact
 from mnemon.memory.importance import confidence_of, importance_of
 from mnemon.memory.keys import claim_key, entity_key, key_of_fact
 from mnemon.memory.lifecycle import (
+    WAS_CLAIM,
     WITHDRAWN,
     ArchiveStatus,
     ExtendBack,
@@ -252,7 +253,8 @@ def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: 
     # Stated importance counts; derived importance only ever raises.
     weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
-    return replace(mentioned, pinned=pinned, importance=3 if pinned else weight, confidence=sure)
+    note = None if held.note == WAS_CLAIM else held.note
+    return replace(mentioned, pinned=pinned, importance=3 if pinned else weight, confidence=sure, note=note)
 
 
 def _apply_placement(

@@ -13,7 +13,7 @@ from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, ModelDown, Unavailable
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.privacy import is_confidential_turn
-from mnemon.input_checks import storable_json
+from mnemon.input_checks import describe_validation_error, storable_json
 from mnemon.jobs.work import LeaseLost
 from mnemon.llm.protocol import Llm, Usage
 from mnemon.reflection.question import QUESTION_TITLE, DueSection, build_question, parse_answer
@@ -165,7 +165,8 @@ async def _apply_section(
     except _INFRASTRUCTURE_ERRORS:
         raise
     except _ANSWER_ERRORS as error:
-        detail = error.detail if isinstance(error, MnemonError) else f"{type(error).__name__}: {error}"[:300]
+        # Not the text of a ValidationError, which quotes the answer.
+        detail = error.detail if isinstance(error, MnemonError) else describe_validation_error(error)
     except Exception as error:  # the section's boundary: raised by the job once the other sections are stored
         errors.append(error)
         internal, detail = True, f"internal: {type(error).__name__}"

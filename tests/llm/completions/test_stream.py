@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.llm.completions.stream import ReplyAssembler
-from mnemon.llm.failure import VendorRejected
+from mnemon.llm.failure import UnusableAnswer, VendorRejected
 from mnemon.llm.protocol import Json, ReplyFinished, TextPiece, ToolRequest, Usage
 from mnemon.llm.vendor import ReplyPiece
 
@@ -145,7 +145,7 @@ def test_arguments_that_are_an_object_already_are_taken() -> None:
 
 @pytest.mark.parametrize("arguments", ['{"a": ', "[1]", '"x"', "{" * 5000])
 def test_arguments_that_are_no_object_are_a_clear_fault(arguments: str) -> None:
-    with pytest.raises(ValueError, match=r"the arguments of its call to recall are not (a )?JSON"):
+    with pytest.raises(ValueError, match=r"the arguments of a tool call are not (a )?JSON"):
         reply(called(call(0, id="a", name="recall", arguments=arguments)))
 
 
@@ -206,15 +206,24 @@ def test_content_may_be_a_list_of_parts() -> None:
     ],
 )
 def test_an_error_in_the_midst_has_the_status_it_would_have_had_before(error: Json, status: int, spent: bool) -> None:
-    with pytest.raises(VendorRejected, match=error["message"]) as caught:
+    with pytest.raises(VendorRejected) as caught:
         reply(chunk({"content": "x"}), json.dumps({"error": error}).encode())
     assert (caught.value.status, caught.value.spent) == (status, spent)
+    assert error["message"] not in str(caught.value)
 
 
-@pytest.mark.parametrize("error", ["overloaded", {"message": "overloaded"}, {"message": "overloaded", "code": "x9"}])
-def test_an_error_without_a_status_is_told(error: Any) -> None:
-    with pytest.raises(ValueError, match="the server reported an error: overloaded"):
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("overloaded", "the server reported an error"),
+        ({"message": "overloaded"}, "the server reported an error"),
+        ({"message": "overloaded", "code": "x9"}, "the server reported the error x9"),
+    ],
+)
+def test_an_error_without_a_status_is_told_by_its_code(error: Any, told: str) -> None:
+    with pytest.raises(UnusableAnswer) as caught:
         reply(json.dumps({"error": error}).encode())
+    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from mnemon.clock import SystemClock
-from mnemon.llm.failure import VendorRejected
+from mnemon.llm.failure import UnusableAnswer, VendorRejected, error_identifier
 from mnemon.llm.protocol import Json, Usage
 from mnemon.llm.vendor import RawAnswer
 from mnemon.untrusted_text import reads_outside_text
@@ -41,25 +41,26 @@ _THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> VendorRejected:
-    """Return the VendorRejected for a response with an error status, with its cause and Retry-After."""
-    error = _find_error(body)
-    spent = status == 402 or not _QUOTA_CODES.isdisjoint(_error_codes(error))
-    return VendorRejected(status, _error_message(error), after=parse_retry_after(headers), spent=spent)
+    """Return the error that a response with an error status means."""
+    kinds = _error_codes(_find_error(body))
+    spent = status == 402 or not _QUOTA_CODES.isdisjoint(kinds)
+    return VendorRejected(status, _first_identifier(kinds), after=parse_retry_after(headers), spent=spent)
 
 
 def parse_stream_error(error: Any) -> Exception:
     """Return the exception for an error object in a response with status 200.
 
-    It is a VendorRejected where its code tells the status, otherwise a ValueError.
+    It is a VendorRejected where its code tells the status, otherwise an UnusableAnswer.
     """
     kinds = _error_codes(error)
     status = next((_STATUS_BY_CODE[kind] for kind in kinds if kind in _STATUS_BY_CODE), None)
     if status is None:
         # Gateways send the HTTP status as the code.
         status = next((int(kind) for kind in kinds if kind.isdecimal() and 400 <= int(kind) < 600), None)
+    code = _first_identifier(kinds)
     if status is None:
-        return ValueError(f"the server reported an error: {_error_message(error)}")
-    return VendorRejected(status, _error_message(error), spent=not _QUOTA_CODES.isdisjoint(kinds))
+        return UnusableAnswer(f"the server reported the error {code}" if code else "the server reported an error")
+    return VendorRejected(status, code, spent=not _QUOTA_CODES.isdisjoint(kinds))
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
@@ -95,15 +96,12 @@ def _parse_http_date(date: str) -> datetime | None:
 
 
 def _find_error(body: bytes) -> Any:
-    """Return the error in a response body: OpenAI's object, another server's equivalent, or the text if not JSON."""
+    """Return the error in a body: OpenAI's object or another server's equivalent; None when it is not JSON."""
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
-        text = body.decode("utf-8", "replace").strip()
-        return "" if text.startswith("<") else text
-    if isinstance(given, dict):
-        return given.get("error") or given
-    return given
+        return None
+    return (given.get("error") or given) if isinstance(given, dict) else None
 
 
 def _error_codes(error: Any) -> tuple[str, ...]:
@@ -113,24 +111,20 @@ def _error_codes(error: Any) -> tuple[str, ...]:
     return tuple(str(kind) for name in ("code", "type") if isinstance(kind := error.get(name), str | int))
 
 
-def _error_message(error: Any) -> str:
-    """Return the message of a server's error, or the error as JSON when it has none."""
-    message = error
-    if isinstance(error, dict):
-        message = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
-    text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    return text.strip() or "no reason given"
+def _first_identifier(kinds: tuple[str, ...]) -> str:
+    """Return the first of an error's code and type that is an identifier, or "" when none is."""
+    return next(filter(None, map(error_identifier, kinds)), "")
 
 
 def parse_completion(body: bytes) -> RawAnswer:
-    """Return the structured answer in a completion's body; raise ValueError when there is none."""
+    """Return the answer in a completion. Raise UnusableAnswer when there is none."""
     given = parse_json_object(body)
     if given.get("error"):
         raise parse_stream_error(given["error"])
     choice = first_choice(given.get("choices"))
     message = choice.get("message") if choice else None
     if not isinstance(message, dict):
-        raise ValueError("it contains no message")
+        raise UnusableAnswer("it contains no message")
     usage = parse_usage(given.get("usage"))
     return RawAnswer(
         text=_answer_text(message), usage=usage, cut=choice is not None and choice.get("finish_reason") == "length"
@@ -138,22 +132,22 @@ def parse_completion(body: bytes) -> RawAnswer:
 
 
 def parse_json_object(data: bytes) -> Json:
-    """Return the JSON object in a response's bytes; raise ValueError when it is none."""
+    """Return the JSON object in the data. Raise UnusableAnswer when it is none."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError):
-        raise ValueError("the response is not JSON") from None
+        raise UnusableAnswer("the response is not JSON") from None
     if not isinstance(given, dict):
-        raise ValueError("the response is not a JSON object")
+        raise UnusableAnswer("the response is not a JSON object")
     return given
 
 
 def first_choice(choices: Any) -> Json | None:
-    """Return the first of a completion's choices, or None; raise ValueError when they are malformed."""
+    """Return the first choice, the only one requested, or None. Raise UnusableAnswer when the choices are malformed."""
     if not choices:
         return None
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise ValueError("`choices` is not a list of objects")
+        raise UnusableAnswer("`choices` is not a list of objects")
     choice: Json = choices[0]
     return choice
 
@@ -165,7 +159,7 @@ def content_text(content: Any) -> str:
     if content is None:
         return ""
     if not isinstance(content, list):
-        raise ValueError("its content is not text")
+        raise UnusableAnswer("its content is not text")
     return "".join(_part_text(part) for part in content)
 
 

@@ -15,6 +15,7 @@ from mnemon.llm.completions.response import (
     parse_stream_error,
     parse_usage,
 )
+from mnemon.llm.failure import UnusableAnswer
 from mnemon.llm.protocol import Json, ReplyFinished, TextPiece, ToolRequest, Usage
 from mnemon.llm.vendor import ReplyPiece
 
@@ -118,7 +119,7 @@ class ReplyAssembler:
     def _add_call_piece(self, piece: Any) -> None:
         """Add a part of a tool call to its call: id and name come once, the arguments in pieces or all at once."""
         if not isinstance(piece, dict):
-            raise ValueError("a piece of a tool call is not a JSON object")
+            raise UnusableAnswer("a piece of a tool call is not a JSON object")
         function = piece.get("function")
         parts: Json = function if isinstance(function, dict) else {}
         call_id, name, arguments = str(piece.get("id") or ""), str(parts.get("name") or ""), parts.get("arguments")
@@ -143,12 +144,11 @@ class ReplyAssembler:
 
 
 def _finish_call(call: _PartialToolCall) -> ToolRequest:
-    """Return the complete tool call; raise ValueError when its arguments are no JSON object."""
+    """Return the complete tool call. Raise UnusableAnswer when its arguments are no JSON object."""
     try:
         arguments = json.loads("".join(call.arguments) or "{}")
     except (ValueError, RecursionError):
-        raise ValueError(f"the arguments of its call to {call.name} are not JSON") from None
+        raise UnusableAnswer("the arguments of a tool call are not JSON") from None
     if arguments is not None and not isinstance(arguments, dict):
-        raise ValueError(f"the arguments of its call to {call.name} are not a JSON object")
-    # Some servers give their calls no id, but the result must name one.
+        raise UnusableAnswer("the arguments of a tool call are not a JSON object")
     return ToolRequest(id=call.id or f"call_{uuid4().hex}", name=call.name, arguments=arguments or {})

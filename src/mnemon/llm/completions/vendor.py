@@ -10,7 +10,7 @@ from mnemon.llm.completions.request import RequestEncoder
 from mnemon.llm.completions.response import parse_completion, parse_rejection
 from mnemon.llm.completions.server import CompletionsServer, resolve_server
 from mnemon.llm.completions.stream import ReplyAssembler
-from mnemon.llm.failure import REQUEST_ERRORS, NotAModel
+from mnemon.llm.failure import REQUEST_ERRORS, NotAModel, UnusableAnswer
 from mnemon.llm.protocol import LlmChatRequest, LlmQuestion
 from mnemon.llm.vendor import RawAnswer, ReplyPiece
 from mnemon.llm.vendor_http import http_client
@@ -140,12 +140,12 @@ async def _read_body(response: httpx2.Response) -> bytes:
 
 
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
-    """Yield a response's bytes as they come; raise ValueError when there are more than `most`."""
+    """Yield the response's bytes as they come. Raise UnusableAnswer when there are more than `most`."""
     received = 0
     async for chunk in response.aiter_bytes():
         received += len(chunk)
         if received > most:
-            raise ValueError(f"it is longer than {most:,} bytes")
+            raise UnusableAnswer(f"it is longer than {most:,} bytes")
         yield chunk
 
 

@@ -76,7 +76,7 @@ async def _apply_fault(fault: ScriptedFault | None) -> None:
     match fault.kind if fault else None:
         case "slow" if fault:
             await fault.wait_out()
-        case "dead" | "rate_limited" | "error":
+        case "dead" | "rate_limited" | "rejected" | "error":
             raise ModelDown("The scripted model was told to fail. Ask again.")
 
 

@@ -21,12 +21,13 @@ from typing import Any, Literal
 
 from mnemon.llm.protocol import Json, LlmMessage, ToolRequest, Usage
 
-FaultKind = Literal["dead", "slow", "rate_limited", "error", "garbage", "cut", "hang"]
+FaultKind = Literal["dead", "slow", "rate_limited", "rejected", "error", "garbage", "cut", "hang"]
 """What goes wrong:
 
 dead          the connection is closed without a response
 slow          the response comes after `seconds`, or when the faults are cleared
 rate_limited  429 with Retry-After: `seconds`
+rejected      400 with a message that quotes the prompt, as some providers do
 error         500
 garbage       200 with a body that is not JSON; for a question, an answer that is not JSON
 cut           the connection breaks after `after` pieces

@@ -155,6 +155,9 @@ class ScriptedServer:
             return await _send_json(writer, 404, openai_wire.error_body(f"no such route: {method} {path}", "not_found"))
         request = openai_wire.parse_request(path, json.loads(raw), headers)
         fault = self.script.record_request(request)
+        if fault and fault.kind == "rejected":
+            said = f"Invalid content: {request.prompt}"
+            return await _send_json(writer, 400, openai_wire.error_body(said, "invalid_request_error"))
         if fault and fault.kind in ("dead", "rate_limited", "error", "garbage"):
             return await _send_fault(writer, fault)
         if fault and fault.kind == "slow":

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from mnemon.memory.importance import CRITICAL
 from mnemon.memory.keys import withdrawn_key
-from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, ArchiveStatus, has_same_words
+from mnemon.memory.lifecycle import SET_ASIDE, WAS_CLAIM, WITHDRAWN, ArchiveReason, ArchiveStatus, has_same_words
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, version_of
 from mnemon.memory.repeats import next_repeat_number
@@ -19,8 +19,6 @@ from mnemon.scope import NewId
 
 PastVersions = Mapping[str, Sequence[MemoryVersion]]
 """Past versions by memory id."""
-WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
-"""The note of a memory that was a claim before."""
 
 
 def withdrawal_changes(

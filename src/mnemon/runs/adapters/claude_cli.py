@@ -35,6 +35,8 @@ from mnemon.settings import Settings
 # asyncio's own limit of 64 KiB would break on a line with a long tool result.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """Longest line of output that is read."""
+_OPTION_ERROR = re.compile(r"error: (unknown option|option) ")
+"""What the CLI says of its command line, and the only complaint that is passed on: others may quote the prompt."""
 KILL_GRACE_S = 2.0
 """Seconds to wait after each signal for the process to end."""
 
@@ -206,10 +208,10 @@ def _task_outcome(task: AgentTask, ended: _ProcessExit) -> TaskOutcome:
     """Return the outcome of an ended CLI process; raise RunFailed for an error or a missing result or card."""
     result = ended.result
     if result is None:
-        cause = f": {_redact_paths(ended.complaint)}" if ended.complaint else ""
+        cause = f": {_redact_paths(ended.complaint)}" if _OPTION_ERROR.match(ended.complaint) else ""
         raise RunFailed(f"The Claude CLI ended with code {ended.code} and without a result{cause}.")
     if result.is_error:
-        raise RunFailed(f"The Claude CLI failed: {_redact_paths(result.text)}", usage=result.usage)
+        raise RunFailed(f"The Claude CLI failed: {result.describe_failure()}.", usage=result.usage)
     answer = card_answer(result) if task.card else None
     if task.card and answer is None:
         raise RunFailed("The Claude CLI answered with text and no card.", usage=result.usage)

@@ -5,6 +5,7 @@ failure. Failed results carry session ids too, so only the session id of a succe
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,16 @@ from mnemon.runs.run import RunUsage
 
 LOST_SESSION_TEXT = "No conversation found with session ID"
 """The CLI's error when the session to resume does not exist on this machine."""
+_OWN_TEXTS = (
+    LOST_SESSION_TEXT, "Invalid API key", "Not logged in", "Credit balance is too low", "Prompt is too long",
+    "usage limit reached",
+)  # fmt: skip
+"""The CLI's own errors that may be passed on; each is shown without what surrounds it."""
+_API_ERROR = re.compile(r"API Error: (\d{3})\b")
+_ERROR_TYPE = re.compile(r'"error":\s*\{\s*"type":\s*"(\w{1,60})"')
+_SUBTYPE = re.compile(r"error_\w{1,60}")
+_SYNTHETIC_MODEL = "<synthetic>"
+"""The model that the CLI names in messages it writes itself, such as an API error in the model's place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +35,21 @@ class ClaudeResult:
     structured: dict[str, Any] | None
     session_id: str | None
     usage: RunUsage
+    subtype: str = ""
+    """Its kind of error, such as `error_max_turns`; empty for none."""
 
     @property
     def is_lost_session(self) -> bool:
         """Say whether the CLI failed because the session to resume is not on this machine."""
         return self.is_error and LOST_SESSION_TEXT in self.text
+
+    def describe_failure(self) -> str:
+        """Return why it failed, without the API's sentence, which may quote the prompt."""
+        if found := _API_ERROR.search(self.text):
+            kind = _ERROR_TYPE.search(self.text)
+            return f"the API answered with status {found[1]}" + (f", {kind[1]}" if kind else "")
+        own = next((text for text in _OWN_TEXTS if text in self.text), None)
+        return own or self.subtype or "it did not say why"
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
@@ -48,7 +69,10 @@ def line_events(line: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
         return [_make_event(RunEventType.DELTA, text=str(delta["text"]))] if delta.get("type") == "text_delta" else []
     if kind not in {"assistant", "user"}:
         return []
-    content = (line.get("message") or {}).get("content")
+    message = line.get("message") or {}
+    if message.get("model") == _SYNTHETIC_MODEL:
+        return []
+    content = message.get("content")
     blocks = content if isinstance(content, list) else []
     return [event for block in blocks if isinstance(block, dict) for event in _block_events(block, names)]
 
@@ -66,6 +90,7 @@ def parse_result(line: dict[str, Any]) -> ClaudeResult | None:
         structured=structured if isinstance(structured, dict) else None,
         session_id=line.get("session_id") if isinstance(line.get("session_id"), str) else None,
         usage=_parse_usage(line),
+        subtype=subtype if _SUBTYPE.fullmatch(subtype := str(line.get("subtype") or "")) else "",
     )
 
 
