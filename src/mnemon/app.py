@@ -154,6 +154,7 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
     """Return the FastAPI application over open services, with a background worker inside unless told otherwise."""
     # Here and not above: a worker has this module too, and needs none of the doors.
     from mnemon.api.routers import API_ROUTERS
+    from mnemon.console.pages import show_missing_page
     from mnemon.console.routers import CONSOLE_ROUTERS
 
     app = FastAPI(
@@ -174,6 +175,8 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
     app.state.readiness = Readiness(services.db, lambda: app.state.worker)
     app.state.rate_limit = RateLimit(services.settings.rate_limit_per_minute)
     app.state.key_watch = KeyWatch(services.db)
+    # Doors do not import each other: the API's handler of unknown paths shows the console's page by this.
+    app.state.missing_page = show_missing_page
     problems.install_handlers(app)
     problems.document_problems(app)
     for router in (*API_ROUTERS, *CONSOLE_ROUTERS):

@@ -140,7 +140,8 @@ async def require_organization(services: Services, name: str) -> Scope:
     scope = Scope(org_id=check_organization_name(name))
     async with services.db.tx(scope.org_id) as tx:
         if not await access.organization_exists(tx, scope):
-            raise NotFound(f"organization as {name!r}; create it with `mnemon orgs create {name}`")
+            detail = f"There is no organization {name!r}. Check --org, or create it with `mnemon orgs create {name}`."
+            raise NotFound("organization", detail=detail)
     return scope
 
 
