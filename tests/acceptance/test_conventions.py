@@ -46,7 +46,7 @@ def test_a_refused_key_is_told_which_key_would_do(server: Served) -> None:
         assert "ann" not in answer.text
     beyond = bound.put("/api/personas/coach", json={"name": "Coach", "prompt": "Be kind."}).json()
     assert beyond["code"] == "missing_scope"
-    command = "mnemon keys create --name laptop --org acme --scopes"
+    command = f"mnemon keys create --name laptop --org {server.org()} --scopes"
     scopes = "chat,custody,memory:read,memory:write,personas:write"
     assert f"`{command} {scopes}`, without `--user`, makes one." in beyond["detail"]
     chatty = server.client(user="ann", grants=frozenset({Grant.CHAT})).get("/api/todos?userId=ann").json()

@@ -181,7 +181,7 @@ def test_a_misspelt_variable_is_noticed(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["MNEMON_TYPO_SETING", "MNEMON_FOO", "MNEMON_X"])
+@pytest.mark.parametrize("name", ["MNEMON_TYPO_SETING", "MNEMON_FOO", "MNEMON_SIZE"])
 def test_for_a_name_like_no_setting_none_is_suggested(name: str, tmp_path: Path) -> None:
     assert machine.check_setting_names({name: "1"}, tmp_path).fix == f"unset {name}"
 

@@ -145,7 +145,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._start_lingering()
 
     def on_headers_complete(self) -> None:
-        """Start the timer for the request's body; a head that is too large or no HTTP/1.1 is handled as a parser error."""
+        """Start the timer for the request's body; a head that is refused is handled as a parser error."""
         if self._head_is_large() or not self._head_is_valid():
             # httptools passes it on as a parser's error, and `send_400_response` is called.
             raise OverflowError

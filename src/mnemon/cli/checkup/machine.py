@@ -89,6 +89,10 @@ def _nearest_setting(name: str) -> str | None:
     Compared without the common `MNEMON_`, which would make all of them alike: following a wrong guess does harm.
     """
     bare = name.lower().removeprefix("mnemon_")
+    # `RATE_LIMIT` is far from `rate_limit_per_minute` by its letters, and cannot mean another one.
+    longer = [known for known in _SETTING_VARIABLES if known.startswith(f"{bare}_")]
+    if len(longer) == 1:
+        return longer[0]
     return next(iter(difflib.get_close_matches(bare, _SETTING_VARIABLES, n=1, cutoff=_LEAST_SIMILARITY)), None)
 
 
