@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 import typer
 
 from mnemon.cli import keys, serve
+from mnemon.cli.safe_text import safe_markup
+from mnemon.cli.terminal import err
 
 # Keep each query on one core: BLAS threads would wait for each other longer than they compute.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -83,7 +85,9 @@ def _refuse_undecodable(arguments: Sequence[str], environment: Mapping[str, str]
     found = [f"argument {number}" for number, text in enumerate(arguments, 1) if not _is_decoded(text)]
     found += [name for name, text in environment.items() if name.startswith("MNEMON_") and not _is_decoded(text)]
     if found:
-        sys.stderr.write(f"error {ascii(found[0])[1:-1]} is not UTF-8. Write it in UTF-8, or leave it out.\n")
+        named = ascii(found[0])[1:-1]
+        words = "is not UTF-8. Write it in UTF-8, or leave it out."
+        err.print(f"[bold red]error[/] {safe_markup(named)} {safe_markup(words)}", soft_wrap=True)
         raise SystemExit(2)
 
 
