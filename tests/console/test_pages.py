@@ -9,6 +9,7 @@ import pytest
 from mnemon.access.grants import Grant
 from support.bounds import HANGS_S
 from support.console_door import signed_in
+from support.problem import assert_problem
 from support.served import Served
 from support.told import Told, tell
 
@@ -194,6 +195,21 @@ def test_a_key_of_one_person_opens_no_console(server: Served) -> None:
         assert answer.status_code == 401
         assert "one person" in answer.text
         assert visitor.get("/memories").status_code == 303
+
+
+def test_an_address_that_is_no_page_is_answered_with_a_page(server: Served, browser: httpx2.Client) -> None:
+    accepts = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    shown = browser.get("/keysx", headers=accepts)
+    assert (shown.status_code, shown.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert "There is no such page. Check the address." in shown.text
+    assert 'href="/memories"' in shown.text
+    assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
+    outside = httpx2.get(f"{server.url}/keysx", headers=accepts, timeout=HANGS_S)
+    assert (outside.status_code, "There is no such page" in outside.text) == (404, True)
+    assert 'href="/memories"' not in outside.text
+    for address in ("/keysx.json", "/api/nothing"):
+        assert_problem(browser.get(address, headers=accepts), 404, "no_such_route")
+    assert_problem(browser.get("/keysx", headers={"Accept": "*/*"}), 404, "no_such_route")
 
 
 def test_an_odd_address_is_never_an_error_of_ours(browser: httpx2.Client) -> None:

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
-from mnemon.errors import Contended, ModelDown
+from mnemon.errors import Contended, DatabaseDown, ModelDown
 from mnemon.jobs import store
 from mnemon.jobs.kind import Attempt, JobHandler, JobKind
 from mnemon.jobs.runner import MAX_DEATHS, Runner
@@ -99,6 +99,30 @@ async def test_failures_back_off_then_park_and_can_be_run_again(db: Database, or
         assert await store.retry_job(tx, Scope(org_id=org), job_id)
     assert await worker.drain() == 1
     assert await listed(db, org) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Contended("Two writers blocked each other."), "No action needed: it is retried by itself."),
+        (DatabaseDown("Run `mnemon migrate`.", code="database_forbidden"), "Run `mnemon migrate`."),
+        (ModelDown("It quotes: secret", code="model_refused"), "Look at the model_call"),
+        (RuntimeError("secret"), "If it repeats, it is a bug in Mnemon"),
+    ],
+)
+async def test_a_failure_that_a_retry_does_not_mend_says_what_does(
+    db: Database, org: str, clock: ManualClock, error: Exception, told: str
+) -> None:
+    async def run(attempt: Attempt) -> None:
+        raise error
+
+    await put(db, org, "k", "a")
+    with capture_logs() as lines:
+        await runner(db, clock, run).drain()
+    (line,) = [line for line in lines if line["event"] == "work_finished"]
+    assert line["outcome"] == "failed"
+    assert line["next_step"].startswith(told)
+    assert "secret" not in line["next_step"]
 
 
 async def test_an_unknown_error_is_named_by_its_type_only(db: Database, org: str, clock: ManualClock) -> None:
