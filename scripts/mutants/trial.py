@@ -22,11 +22,13 @@ import pytest
 
 from mutants.areas import ROOT, Area
 from mutants.mutations import Mutant, mutated_code
+from mutants.reach import ChosenTests, Reach, ReachRecorder, load_reach
 
 Verdict = Literal["killed", "survived", "timeout"]
 _PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "_hypothesis_pytestplugin")
 """What our configuration names; the rest would only be imported."""
 _LIBRARIES = ("fastapi", "httpx2", "hypothesis.strategies", "numpy", "psycopg", "pydantic", "structlog")
+_FIRST_RUN_S = 900.0
 _OURS = {"mnemon", "support", "conftest"}
 
 
@@ -35,40 +37,46 @@ class Trials:
 
     def __init__(self, folder: Path, area: Area) -> None:
         self._folder = folder
-        plugins = [word for name in _PLUGINS for word in ("-p", name)]
-        tests = [f"tests/{path}" for path in area.tests]
-        self._arguments = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", *plugins, *tests]
-        self._timeout_s = 600.0
+        self._area = area
+        self._reach: Reach | None = None
 
     def prove_green(self) -> float:
-        """Run the tests without a mutant, and give a mutant's tests three times as long and ten seconds.
+        """Run the tests without a mutant, note which of them enters which function, and return how long they take.
 
-        Two runs, for the first one reads everything from the disk. Raises when they fail: then nothing can be told.
+        Two runs: the first one reads everything from the disk and is slowed down by the noting. Raises when they
+        fail: then nothing can be told.
         """
-        seconds = []
-        for _ in range(2):
-            began = time.monotonic()
-            if self._run_tests(loud=True) != "survived":
-                raise SystemExit("The tests fail without any mutant.")
-            seconds.append(time.monotonic() - began)
-        self._timeout_s = 3 * seconds[-1] + 10
-        return seconds[-1]
+        file = self._folder / "reach.json"
+        recorder = ReachRecorder(source=self._folder / "src" / "mnemon", file=file)
+        if self._run_tests(self._area.tests, recorder, timeout_s=_FIRST_RUN_S, loud=True) != "survived":
+            raise SystemExit("The tests fail without any mutant.")
+        self._reach = load_reach(file)
+        began = time.monotonic()
+        if self._run_tests(self._area.tests, timeout_s=_FIRST_RUN_S, loud=True) != "survived":
+            raise SystemExit("The tests fail without any mutant, though not always.")
+        return time.monotonic() - began
 
     def try_mutant(self, mutant: Mutant) -> Verdict:
-        """Run the tests with the mutant in place."""
+        """Run the tests that can notice the mutant with it in place; give them three times as long and ten seconds."""
+        assert self._reach is not None
         file = self._folder / "src" / "mnemon" / mutant.path
         code = file.read_text(encoding="utf-8")
+        tests = self._reach.tests_for(mutant.path, code, mutant.line)
+        files = tuple(dict.fromkeys(one.partition("::")[0].removeprefix("tests/") for one in tests))
+        usual_s = sum(self._reach.seconds[one] for one in tests)
         file.write_text(mutated_code(code, mutant.operator, mutant.occurrence), encoding="utf-8")
         try:
-            return self._run_tests()
+            return self._run_tests(files, ChosenTests(tests=tests), timeout_s=3 * usual_s + 10)
         finally:
             file.write_text(code, encoding="utf-8")
 
-    def _run_tests(self, *, loud: bool = False) -> Verdict:
+    def _run_tests(
+        self, files: tuple[str, ...], *plugins: object, timeout_s: float, loud: bool = False
+    ) -> Verdict:
         child = os.fork()
         if child == 0:
-            self._be_the_tests(loud)
-        deadline = time.monotonic() + self._timeout_s
+            self._be_the_tests(files, plugins, loud)
+        deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
@@ -78,7 +86,7 @@ class Trials:
         os.waitpid(child, 0)
         return "timeout"
 
-    def _be_the_tests(self, loud: bool) -> None:
+    def _be_the_tests(self, files: tuple[str, ...], plugins: tuple[object, ...], loud: bool) -> None:
         """Run them in this process, which is a fork, and end it with pytest's code."""
         code = 99
         try:
@@ -96,7 +104,9 @@ class Trials:
                 str(self._folder / "src"),
                 *(one for one in map(os.path.abspath, sys.path) if one not in projects),
             ]
-            code = int(pytest.main(self._arguments))
+            named = [word for name in _PLUGINS for word in ("-p", name)]
+            arguments = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", *named]
+            code = int(pytest.main([*arguments, *(f"tests/{path}" for path in files)], plugins))
         finally:
             os._exit(code)
 
