@@ -70,9 +70,7 @@ class Trials:
         finally:
             file.write_text(code, encoding="utf-8")
 
-    def _run_tests(
-        self, files: tuple[str, ...], *plugins: object, timeout_s: float, loud: bool = False
-    ) -> Verdict:
+    def _run_tests(self, files: tuple[str, ...], *plugins: object, timeout_s: float, loud: bool = False) -> Verdict:
         child = os.fork()
         if child == 0:
             self._be_the_tests(files, plugins, loud)
