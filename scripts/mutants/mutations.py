@@ -121,6 +121,10 @@ def _typing_spans(code: str) -> list[Span]:
         match node:
             case ast.arg(annotation=found) | ast.AnnAssign(annotation=found):
                 spans += _span(found)
+            case ast.FunctionDef(decorator_list=[ast.Name(id="overload") as mark]) | ast.AsyncFunctionDef(
+                decorator_list=[ast.Name(id="overload") as mark]
+            ):
+                spans += [*_span(mark), *_span(node)]
             case ast.FunctionDef(returns=found) | ast.AsyncFunctionDef(returns=found):
                 spans += _span(found)
             case ast.Assign(value=ast.BinOp(op=ast.BitOr()) as union) if _is_types(union):
