@@ -121,8 +121,9 @@ def _typing_spans(code: str) -> list[Span]:
         match node:
             case ast.arg(annotation=found) | ast.AnnAssign(annotation=found):
                 spans += _span(found)
-            case ast.FunctionDef(decorator_list=[ast.Name(id="overload") as mark]) | ast.AsyncFunctionDef(
-                decorator_list=[ast.Name(id="overload") as mark]
+            case (
+                ast.FunctionDef(decorator_list=[ast.Name(id="overload") as mark])
+                | ast.AsyncFunctionDef(decorator_list=[ast.Name(id="overload") as mark])
             ):
                 spans += [*_span(mark), *_span(node)]
             case ast.FunctionDef(returns=found) | ast.AsyncFunctionDef(returns=found):
