@@ -95,16 +95,21 @@ class ReachRecorder:
         return str(place.relative_to(self.source)) if place.is_relative_to(self.source) else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class ChosenTests:
     """A pytest plugin that runs these tests in this order and no others."""
 
     tests: list[str]
+    timed_out: bool = False
+    """Whether a test took longer than pytest-timeout allows."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         place = {test: number for number, test in enumerate(self.tests)}
         items[:] = sorted((one for one in items if one.nodeid in place), key=lambda one: place[one.nodeid])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.timed_out = self.timed_out or (report.failed and "Failed: Timeout (>" in report.longreprtext)
 
 
 def _function_span(code: str, line: int) -> tuple[int, int]:

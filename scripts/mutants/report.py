@@ -17,8 +17,9 @@ _HEAD = """# Mutation testing
 
 `make mutants` changes the code in one place, runs the tests that should notice, and counts the changes that none did.
 `make mutants AREA=evidence` does it for one area; `scripts/mutants/areas.toml` says which files an area has and which
-tests answer for them; of these, the ones that enter the changed function are run. [Decision 22](decisions/0022-mutation-testing.md) says why with Cosmic Ray and with which
-mutations. This page is written by the run.
+tests answer for them; of these, the ones that enter the changed function are run.
+[Decision 22](decisions/0022-mutation-testing.md) says why with Cosmic Ray and with which mutations. This page is
+written by the run.
 
 A mutant that makes the tests hang counts as noticed and is named apart. The score is what was noticed of what was
 tried. An area with more than {most} mutants is sampled: the seed says which.

@@ -28,7 +28,11 @@ Verdict = Literal["killed", "survived", "timeout"]
 _PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "_hypothesis_pytestplugin")
 """What our configuration names; the rest would only be imported."""
 _LIBRARIES = ("fastapi", "httpx2", "hypothesis.strategies", "numpy", "psycopg", "pydantic", "structlog")
-_FIRST_RUN_S = 900.0
+_LONGEST_S = 900.0
+"""For the tests without a mutant."""
+_TIMED_OUT = 98
+_VERDICTS: dict[int, Verdict] = {0: "survived", _TIMED_OUT: "timeout"}
+"""By the code with which the tests' process ended; any other is a failure."""
 _OURS = {"mnemon", "support", "conftest"}
 
 
@@ -48,43 +52,54 @@ class Trials:
         """
         file = self._folder / "reach.json"
         recorder = ReachRecorder(source=self._folder / "src" / "mnemon", file=file)
-        if self._run_tests(self._area.tests, recorder, timeout_s=_FIRST_RUN_S, loud=True) != "survived":
+        if self._run_tests(self._area.tests, recorder, test_s=_LONGEST_S, loud=True) != "survived":
             raise SystemExit("The tests fail without any mutant.")
         self._reach = load_reach(file)
         began = time.monotonic()
-        if self._run_tests(self._area.tests, timeout_s=_FIRST_RUN_S, loud=True) != "survived":
+        if self._run_tests(self._area.tests, test_s=_LONGEST_S, loud=True) != "survived":
             raise SystemExit("The tests fail without any mutant, though not always.")
         return time.monotonic() - began
 
     def try_mutant(self, mutant: Mutant) -> Verdict:
-        """Run the tests that can notice the mutant with it in place; give them three times as long and ten seconds."""
+        """Run the tests that can notice the mutant with it in place; give each three times its time and ten seconds."""
         assert self._reach is not None
         file = self._folder / "src" / "mnemon" / mutant.path
         code = file.read_text(encoding="utf-8")
         tests = self._reach.tests_for(mutant.path, code, mutant.line)
         files = tuple(dict.fromkeys(one.partition("::")[0].removeprefix("tests/") for one in tests))
-        usual_s = sum(self._reach.seconds[one] for one in tests)
+        usual = [self._reach.seconds[one] for one in tests]
         file.write_text(mutated_code(code, mutant.operator, mutant.occurrence), encoding="utf-8")
         try:
-            return self._run_tests(files, ChosenTests(tests=tests), timeout_s=3 * usual_s + 10)
+            return self._run_tests(
+                files, ChosenTests(tests=tests), test_s=3 * max(usual) + 10, timeout_s=3 * sum(usual) + 20
+            )
         finally:
             file.write_text(code, encoding="utf-8")
 
-    def _run_tests(self, files: tuple[str, ...], *plugins: object, timeout_s: float, loud: bool = False) -> Verdict:
+    def _run_tests(
+        self,
+        files: tuple[str, ...],
+        plugin: object | None = None,
+        *,
+        test_s: float,
+        timeout_s: float = _LONGEST_S,
+        loud: bool = False,
+    ) -> Verdict:
+        """Run the files' tests in a fork; kill it, with whatever it started, when it takes too long as a whole."""
         child = os.fork()
         if child == 0:
-            self._be_the_tests(files, plugins, loud)
+            self._be_the_tests(files, plugin, test_s, loud)
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
-                return "survived" if os.waitstatus_to_exitcode(status) == 0 else "killed"
+                return _VERDICTS.get(os.waitstatus_to_exitcode(status), "killed")
             time.sleep(0.01)
-        os.killpg(child, signal.SIGKILL)  # with whatever it started
+        os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
         return "timeout"
 
-    def _be_the_tests(self, files: tuple[str, ...], plugins: tuple[object, ...], loud: bool) -> None:
+    def _be_the_tests(self, files: tuple[str, ...], plugin: object | None, test_s: float, loud: bool) -> None:
         """Run them in this process, which is a fork, and end it with pytest's code."""
         code = 99
         try:
@@ -102,9 +117,11 @@ class Trials:
                 str(self._folder / "src"),
                 *(one for one in map(os.path.abspath, sys.path) if one not in projects),
             ]
-            named = [word for name in _PLUGINS for word in ("-p", name)]
-            arguments = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", *named]
-            code = int(pytest.main([*arguments, *(f"tests/{path}" for path in files)], plugins))
+            plugins = [word for name in _PLUGINS for word in ("-p", name)]
+            options = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", f"--timeout={test_s}", *plugins]
+            code = int(pytest.main([*options, *(f"tests/{path}" for path in files)], [plugin] if plugin else []))
+            if isinstance(plugin, ChosenTests) and plugin.timed_out:
+                code = _TIMED_OUT
         finally:
             os._exit(code)
 
