@@ -79,7 +79,12 @@ async def test_whoever_shows_the_key_is_who_it_was_made_for(db: Database, org: s
 async def test_a_key_is_stored_as_it_was_asked_for(db: Database, org: str, clock: ManualClock) -> None:
     async with db.tx("acme") as tx:
         key, _ = await create_key(tx, ACME, name=" the app ", grants=frozenset({Grant.CHAT}))
-    assert (key.name, key.grants, key.bound_user, key.created_at) == ("the app", {Grant.CHAT}, None, clock.now())
+    assert (key.name, key.grants, key.bound_user, key.created_at) == (
+        "the app",
+        frozenset({Grant.CHAT}),
+        None,
+        clock.now(),
+    )
     assert (key.expires_at, key.revoked_at, key.used_at) == (None, None, None)
     assert await stored_keys(db) == [key]
 

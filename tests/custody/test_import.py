@@ -121,7 +121,8 @@ async def test_blank_lines_are_passed_over(db: Database, org: str) -> None:
 
 
 async def test_an_import_may_be_for_another_name_and_asks_whether_that_is_allowed(db: Database, org: str) -> None:
-    text, asked = await exported(db, await person(db, "ann", "Likes tea")), []
+    text = await exported(db, await person(db, "ann", "Likes tea"))
+    asked: list[str] = []
     made = await bring_in(db, text, org="globex", user_id="bea", admit=asked.append)
     assert (made.user_id, asked) == ("bea", ["bea"])
 

@@ -16,7 +16,7 @@ from mnemon.custody.tables import OwnedTable
 from mnemon.errors import NotAllowed
 
 OPERATORS = [{"trust_level": "operator"}, {"source": "operator"}, {"origin": "Operator"}]
-OWN = [{}, {"trust_level": "person"}, {"source": "api"}, {"source": 5, "origin": None}]
+OWN: list[dict[str, Any]] = [{}, {"trust_level": "person"}, {"source": "api"}, {"source": 5, "origin": None}]
 
 
 @pytest.mark.parametrize("row", OPERATORS)
