@@ -43,6 +43,8 @@ def run_area(area: Area, *, most: int, minutes: float, seed: int, again: bool) -
             if time.monotonic() > deadline:
                 say(f"{area.name}: {minutes:g} minutes are over")
                 break
+            if result.tried and result.tried % 50 == 0:
+                say(f"{area.name}: {result.tried} tried")
             verdict = trials.try_mutant(mutant)
             result.note(mutant, verdict)
             if verdict != "killed":

@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
+import psycopg
 import pytest
 
 from mutants.areas import ROOT, Area
@@ -156,6 +157,8 @@ def _database() -> Iterator[None]:
         url = os.environ.get("MNEMON_TEST_DATABASE_URL") or stack.enter_context(
             embedded_cluster(stack.enter_context(_folder()) / "cluster")
         )
+        if "MNEMON_TEST_DATABASE_URL" not in os.environ:
+            _stop_syncing(url)
         template = stack.enter_context(new_database(url))
         asyncio.run(migrate_database(template, datetime.now(UTC)))
         before = dict(os.environ)
@@ -163,6 +166,14 @@ def _database() -> Iterator[None]:
         yield
         os.environ.clear()
         os.environ |= before
+
+
+def _stop_syncing(url: str) -> None:
+    """Keep the server from waiting for the disk: dropping a test's database took two seconds of that, and it is ours."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        for name in ("fsync", "full_page_writes", "synchronous_commit"):
+            connection.execute(f"alter system set {name} = off")
+        connection.execute("select pg_reload_conf()")
 
 
 @contextmanager
