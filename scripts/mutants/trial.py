@@ -169,7 +169,7 @@ def _database() -> Iterator[None]:
 
 
 def _stop_syncing(url: str) -> None:
-    """Keep the server from waiting for the disk: dropping a test's database took two seconds of that, and it is ours."""
+    """Keep the server from waiting for the disk: most of what a test's database took was that."""
     with psycopg.connect(url, autocommit=True) as connection:
         for name in ("fsync", "full_page_writes", "synchronous_commit"):
             connection.execute(f"alter system set {name} = off")

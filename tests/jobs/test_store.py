@@ -1,5 +1,6 @@
 """The statements of the work table, one by one: what each changes, and what it says of it."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -149,6 +150,25 @@ async def test_only_so_many_of_these_kinds_and_this_organization_are_claimed(db:
     assert [item.key for item in await claim(db, kinds=["other"])] == ["d"]
     assert [item.org_id for item in await claim(db, only="globex")] == ["globex"]
     assert [item.key for item in await claim(db, only="acme")] == ["c"]
+
+
+async def test_two_runners_at_once_never_take_two_items_of_one_lane(db: Database, org: str) -> None:
+    """One has claimed the later item and not committed yet when an earlier one is queued and another looks."""
+    await put(db, "later", lane="s", seq=2)
+    async with db.tx(None) as tx:
+        (item,) = await store.claim_work(tx, kinds=["k"], most=9, lease_until=tx.now + MINUTE)
+        await put(db, "earlier", lane="s", seq=1)
+        other = asyncio.create_task(claim(db))
+        while not other.done() and not waits_for_lock(db.url):
+            await asyncio.sleep(0.01)
+    assert item.key == "later"
+    assert await other == []
+
+
+def waits_for_lock(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        row = connection.execute("select count(*) from pg_locks where locktype = 'advisory' and not granted").fetchone()
+    return row is not None and row[0] > 0
 
 
 async def late(db: Database, clock: ManualClock) -> tuple[WorkItem, WorkItem]:
