@@ -62,7 +62,7 @@ class Trials:
         return time.monotonic() - began
 
     def try_mutant(self, mutant: Mutant) -> Verdict:
-        """Run the tests that can notice the mutant with it in place; give each three times its time and ten seconds."""
+        """Run the tests that can notice the mutant; each has three times its usual time and half a minute."""
         assert self._reach is not None
         file = self._folder / "src" / "mnemon" / mutant.path
         code = file.read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ class Trials:
         file.write_text(mutated_code(code, mutant.operator, mutant.occurrence), encoding="utf-8")
         try:
             return self._run_tests(
-                files, ChosenTests(tests=tests), test_s=3 * max(usual) + 10, timeout_s=3 * sum(usual) + 20
+                files, ChosenTests(tests=tests), test_s=3 * max(usual) + 30, timeout_s=3 * sum(usual) + 60
             )
         finally:
             file.write_text(code, encoding="utf-8")
