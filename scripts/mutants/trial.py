@@ -28,7 +28,10 @@ from mutants.reach import ChosenTests, Reach, ReachRecorder, load_reach
 Verdict = Literal["killed", "survived", "timeout"]
 _PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "_hypothesis_pytestplugin")
 """What our configuration names; the rest would only be imported."""
-_LIBRARIES = ("fastapi", "httpx2", "hypothesis.strategies", "numpy", "psycopg", "pydantic", "structlog")
+_LIBRARIES = (
+    "fastapi", "httpx2", "hypothesis.strategies", "numpy", "prometheus_client", "psycopg", "pydantic",
+    "pydantic_settings", "rapidfuzz.fuzz", "structlog",
+)  # fmt: skip
 _LONGEST_S = 900.0
 """For the tests without a mutant."""
 _TIMED_OUT = 98
@@ -110,6 +113,9 @@ class Trials:
                 for stream in (0, 1, 2):
                     os.dup2(silence, stream)
             os.chdir(self._folder)
+            if isinstance(plugin, ChosenTests):  # no compiled mutants; what the runs before compiled is used
+                os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+                sys.dont_write_bytecode = True
             # What this process needed of the project to start a database is not the mutant.
             for name in [one for one in sys.modules if one.partition(".")[0] in _OURS]:
                 del sys.modules[name]
@@ -135,10 +141,8 @@ def trials_of(area: Area) -> Iterator[Trials]:
         for name in ("src", "tests"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
-        # The same examples for every mutant (tests/conftest.py), no plugins but ours, and no compiled mutants.
+        # The same examples for every mutant (tests/conftest.py), and no plugins but ours.
         os.environ |= {"PYTHONPATH": str(folder / "src"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": "1"}
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        sys.dont_write_bytecode = True
         for name in _LIBRARIES:
             import_module(name)
         if area.database:
