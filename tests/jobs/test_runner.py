@@ -234,6 +234,43 @@ async def test_stopping_hands_unfinished_work_back_without_counting_the_try(
     assert (job.status, job.attempts) == (WorkStatus.QUEUED, 0)
 
 
+async def test_what_runs_when_the_block_ends_may_finish_and_nothing_more_is_begun(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    started, over, ran = asyncio.Event(), asyncio.Event(), []
+
+    async def run(attempt: Attempt) -> None:
+        ran.append(attempt.key)
+        started.set()
+        await over.wait()
+
+    await put(db, org, "k", "a")
+    async with runner(db, clock, run).run_in_background():
+        await asyncio.wait_for(started.wait(), HANGS_S)
+        asyncio.get_running_loop().call_later(0.3, over.set)
+    assert await listed(db, org) == []
+    await put(db, org, "k", "b")
+    await asyncio.sleep(0)
+    assert ran == ["a"]
+
+
+async def test_a_claim_lasts_as_long_as_the_longest_lease_of_its_kinds(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    leases: list[timedelta] = []
+
+    async def run(attempt: Attempt) -> None:
+        async with db.tx(org) as tx:
+            (job,) = await store.list_jobs(tx, attempt.scope)
+        assert job.lease_until is not None
+        leases.append(job.lease_until - clock.now())
+
+    kinds = [JobKind(name=str(minutes), run=run, lease=timedelta(minutes=minutes)) for minutes in (5, 9, 2)]
+    await put(db, org, "2", "a")
+    assert await Runner(db, clock, {kind.name: kind for kind in kinds}).drain() == 1
+    assert leases == [timedelta(minutes=9)]
+
+
 async def test_reserved_work_is_left_to_the_runner_of_its_organization(
     db: Database, org: str, clock: ManualClock
 ) -> None:
