@@ -222,7 +222,7 @@ def start(
 
     async def submit_run(services: "Services", tx: Any, scope: Any) -> str:
         agent = await _find_agent(tx, scope, who)
-        return (await request_run(tx, scope, agent.id, prompt)).id
+        return (await request_run(tx, scope, agent.id, prompt, services.llm)).id
 
     follow_run(org, submit_run, as_json=as_json, writes="agents run")
 

@@ -19,6 +19,7 @@ from mnemon.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from mnemon.runs.agent import Agent
     from mnemon.runs.run import Run
     from mnemon.services import Services
 
@@ -120,7 +121,7 @@ def re_examine(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOpt
 
     async def submit_re_examination(services: "Services", tx: Any, scope: Any) -> str:
         cards = load_cards(services.settings.cards_dir)
-        return (await request_re_examination(tx, scope, run_id, cards)).id
+        return (await request_re_examination(tx, scope, run_id, cards, services.llm)).id
 
     follow_run(org, submit_re_examination, as_json=as_json, writes="runs re-examine")
 
@@ -168,7 +169,8 @@ def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) 
                 run_id = await ask(services, tx, scope)
                 if writes is not None:
                     record_command(tx, scope, writes, run_id)
-            async with local_worker(services, org):
+                agent = await get_agent(tx, scope, (await get_run(tx, scope, run_id)).agent_id)
+            async with local_worker(services, org, agent):
                 async for event in watch_run(services.db, scope, run_id):
                     # Events go to stderr, so that stdout has only the run, as a page or as JSON.
                     words = event_text(event)
@@ -176,7 +178,6 @@ def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) 
                         err.print(words)
             async with services.db.tx(org) as tx:
                 done = await get_run(tx, scope, run_id)
-                agent = await get_agent(tx, scope, done.agent_id)
                 return done, await store.list_re_examinations(tx, scope, [done.id]), agent.name, tx.now
 
     done, again, name, now = run(watch_to_end())
@@ -189,12 +190,20 @@ def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) 
 
 
 @asynccontextmanager
-async def local_worker(services: "Services", org: str) -> AsyncIterator[None]:
-    """Run the agents' jobs of the organization in this process too, beside any server's worker."""
+async def local_worker(services: "Services", org: str, agent: "Agent") -> AsyncIterator[None]:
+    """Run the agents' jobs of the organization in this process too, beside any server's worker.
+
+    Runs are left to the server's worker when this process has no language model and the agent needs one.
+    """
     from mnemon.jobs.runner import Runner
+    from mnemon.runs.adapter import has_model
     from mnemon.runs.job import job_kinds
+    from mnemon.runs.run_requests import RUN_KIND
 
     known = {kind.name: kind for kind in job_kinds(services)}
+    if not has_model(agent, services.llm):
+        # A server that has a model may be running: taken up here, its run would fail for want of one.
+        known.pop(RUN_KIND)
     async with Runner(services.db, services.clock, known, concurrency=2, only=org).run_in_background():
         yield
 

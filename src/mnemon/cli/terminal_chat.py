@@ -186,7 +186,7 @@ async def run_conversation(org: str, who: str, message: str | None, *, as_json: 
         scope = await require_organization(services, org)
         async with services.db.tx(org) as tx:
             agent = await find_agent(tx, scope, who)
-        async with local_worker(services, org):
+        async with local_worker(services, org, agent):
             if message is not None:
                 await _send_message(services, scope, agent, message, as_json=as_json)
                 return

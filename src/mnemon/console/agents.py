@@ -190,7 +190,7 @@ async def wake(visit: PageRequest, form: dict[str, str], agent_id: str) -> Actio
         prompt="" if len(prompt) <= MAX_MESSAGE_CHARS else f"A prompt has at most {MAX_MESSAGE_CHARS} characters."
     )
     async with visit.tx() as tx:
-        run = await request_run(tx, visit.org_scope, agent_id, prompt or None)
+        run = await request_run(tx, visit.org_scope, agent_id, prompt or None, visit.services.llm)
         visit.audit_write(tx, "run agent", agent_id)
     return ActionRedirect(to=f"/runs/{run.id}", notice="Run queued. This page follows it.")
 

@@ -69,7 +69,7 @@ class RunEnding:
     usage: RunUsage
     error: str | None = None
     code: str | None = None
-    """The error's code, for the log."""
+    """The error's code, for the log and the last status event."""
 
     @property
     def status(self) -> RunStatus:
@@ -276,7 +276,7 @@ class RunJob:
                 await store.append_event(tx, scope, run.id, run.agent_id, unkept)
             sealed = replace(run, usage=ending.usage, session_id_after=back.session_id_after)
             if ending.outcome is None:
-                await self._close_run(tx, scope, sealed, RunStatus.FAILED, error=ending.error)
+                await self._close_run(tx, scope, sealed, RunStatus.FAILED, error=ending.error, code=ending.code)
             else:
                 await self._store_success(tx, scope, sealed, prepared.card, ending.outcome)
             await attempt.settle(tx)
@@ -299,13 +299,21 @@ class RunJob:
             await work.enqueue_work(tx, scope, EXPIRY_KIND, run.id, due_at=expires + timedelta(milliseconds=1))
 
     async def _close_run(
-        self, tx: Tx, scope: Scope, run: Run, status: RunStatus, *, error: str | None = None, symbol: str | None = None
+        self,
+        tx: Tx,
+        scope: Scope,
+        run: Run,
+        status: RunStatus,
+        *,
+        error: str | None = None,
+        code: str | None = None,
+        symbol: str | None = None,
     ) -> None:
-        """Store the run's final status and delete its tokens."""
+        """Store the run's final status and delete its tokens; the status event carries the error's code."""
         closed = replace(run, status=require_transition(run.id, run.status, status), finished_at=tx.now, error=error)
         await store.update_run(tx, scope, closed, symbol=symbol)
         await store.delete_tokens(tx, scope, run.id)
-        await record_status(tx, scope, closed)
+        await record_status(tx, scope, closed, code=code)
 
     def _status_reader(self, scope: Scope, run_id: str) -> Callable[[], Awaitable[RunStatus | None]]:
         """Return a function that reads the run's status, None when it was deleted."""
