@@ -81,7 +81,9 @@ def test_what_was_told_is_found_where_one_would_look(
     session = browser.get(f"/sessions/{told.sessions[0]}").text
     assert "Owns a yacht" in session
     assert "rejected" in session
-    assert "Lives in Denver" in session  # the memory as it is held now, beside the turn that said Austin
+    assert "Lives in Austin</a>" in session  # as it was remembered then, beside the turn that said it
+    assert "changed since" in session
+    assert "Lives in Denver" not in session
     assert "Ann told of Maria and the marathon." in session
     later = browser.get(f"/sessions/{told.sessions[1]}.json").json()
     assert later["session"]["resumed_from"] == told.sessions[0]
@@ -92,6 +94,9 @@ def test_what_was_told_is_found_where_one_would_look(
     page = browser.get(f"/memories/{moved}").text
     assert "<del>" in page
     assert "I moved to Denver last week" in page
+    assert "<dd>1×</dd>" in page  # Austin was another value
+    assert page.index("Source messages") < page.index("I moved to Denver last week") < page.index("Versions")
+    assert page.index("Versions") < page.index("“I live in Austin”")
     assert f"/sessions/{told.sessions[1]}?turn={told.turns[2]}" in page
 
 

@@ -283,9 +283,20 @@ _NDJSON_RESPONSES: dict[int | str, Any] = {
 
 @router.get("/{user_id:any}/export", responses=_NDJSON_RESPONSES, response_class=Response)
 async def export_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
-    """Export everything that is stored about the person, as of one moment, one JSON row per line."""
+    """Export everything that is stored about the person, as of one moment, one JSON row per line.
+
+    Agent states are left out for a key without `agent-state:read`, and what models answered when they reflected for one
+    without that or `engagement:read`.
+    """
     # Audited as a write although it changes nothing: it takes a person's whole data out.
-    file = await export_to_file(door.services.db, door.person_scope(user_id), record=door.audit_write)
+    sees_state = door.has_grant(Grant.AGENT_STATE_READ)
+    file = await export_to_file(
+        door.services.db,
+        door.person_scope(user_id),
+        record=door.audit_write,
+        agent_state=sees_state,
+        answers=sees_state and door.has_grant(Grant.ENGAGEMENT_READ),
+    )
     return StreamingResponse(file_chunks(file), media_type="application/x-ndjson")
 
 
