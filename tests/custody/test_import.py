@@ -184,7 +184,7 @@ async def test_an_export_without_its_end_is_refused(db: Database, org: str) -> N
 
 async def test_the_longest_name_is_taken_and_one_with_a_line_break_is_not(db: Database, org: str) -> None:
     made = await bring_in(db, json_line({**HEADING, "userId": "a" * 200}) + json_line(END))
-    assert made == ImportResult(user_id="a" * 200, stored={}, kept={})
+    assert made == ImportResult(user_id="a" * 200, stored={}, kept={}, forgotten={})
     assert (await refused(db, {**HEADING, "userId": "a\nb"}, END))[0] == "bad_user_id"
 
 
