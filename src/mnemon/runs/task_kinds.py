@@ -57,7 +57,7 @@ class RunTasks:
         )
 
     def started_record(self, record: Run, now: datetime) -> Run:
-        """Return the run with the time of its start."""
+        """Return a copy of the run with its start set to `now`; nothing is stored."""
         return replace(record, started_at=now)
 
     def requeued_record(self, record: Run) -> Run | None:

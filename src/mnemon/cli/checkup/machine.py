@@ -141,7 +141,7 @@ def _check_permissions(folder: Path, made: str) -> Check:
 
 
 def check_disk_space(folder: Path, free: int) -> Check:
-    """Check that the disk has space for the database and its log."""
+    """Fail or warn when less than a fixed amount is free on the data directory's disk."""
     words = f"{free / 1e9:.1f} GB free on the disk of {folder}."
     if free < DISK_FAIL_BYTES:
         return fail("disk space", words, f"df -h {folder}  # free some space, or set MNEMON_DATA_DIR to a larger disk")
