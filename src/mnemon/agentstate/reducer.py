@@ -77,7 +77,7 @@ def apply_delta(
 def _merge_understanding(
     understanding: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
 ) -> Understanding:
-    """Return the understanding with these entities and dependencies added or replaced; without a name the old one stays."""
+    """Return the understanding with these entities and dependencies added or replaced; a missing name stays."""
     known = {e.id: e for e in understanding.entities}
     for entity in entities:
         before = known.get(entity.id)
