@@ -36,7 +36,7 @@ def test_an_applied_section_is_counted_and_its_rejections_are_added() -> None:
         "memory": SectionReport(stored=1, updated=2, skipped=3, rejected=1),
         "todos": SectionReport(rejected=1, due=False),
     }
-    assert both.rejected == (NO, NEVER)
+    assert both.rejected == (replace(NO, section="memory"), replace(NEVER, section="todos"))
     assert both.sections["memory"].counts == {"stored": 1, "updated": 2, "skipped": 3, "rejected": 1}
     assert BLANK.sections == {}, "the copy is another one"
 
