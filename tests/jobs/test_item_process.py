@@ -114,8 +114,9 @@ async def test_a_child_that_never_gets_ready_is_given_up() -> None:
         await run("sleep 600", start_s=0.2)
 
 
-async def test_a_child_that_does_not_end_after_its_outcome_is_ended() -> None:
-    await run("echo ready; echo over; exec sleep 600", end_s=0.2)
+async def test_a_child_that_does_not_end_after_its_outcome_is_ended(tmp_path: Path) -> None:
+    await run(f"echo $$ > {tmp_path}/pid; echo ready; echo over; exec sleep 600", end_s=0.2)
+    assert not _runs(int((tmp_path / "pid").read_text()))
 
 
 async def test_each_report_gives_the_child_time_anew(tmp_path: Path) -> None:
