@@ -164,6 +164,8 @@ async def test_a_child_that_hands_its_item_back_makes_the_stop_a_clean_one(tmp_p
     [
         ("echo ready; BEGUN; while :; do sleep 0.01; done", {}),
         ("trap '' TERM; echo ready; BEGUN; while :; do sleep 0.01; done", {"stop_s": 0.2}),
+        # Reports after the request do not put the end off.
+        ("trap '' TERM; echo ready; BEGUN; while :; do sleep 0.01; echo progress; done", {"stop_s": 0.2}),
     ],
 )
 async def test_a_child_that_does_not_is_ended_and_the_run_is_cancelled(
