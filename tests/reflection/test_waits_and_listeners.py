@@ -77,9 +77,9 @@ async def jobs(db: Database) -> list[Job]:
 async def test_a_reflection_that_is_queued_with_its_turn_is_known_at_once(db: Database, org: str) -> None:
     first = await answering(db, lease=MINUTE)
     later = await told(db, "and another", user="ana")
-    made, (one, two) = await reflection_of(db, first), await jobs(db)
-    assert (made.status, made.job_id) == (ReflectionStatus.QUEUED, one.id)
-    assert (one.key, two.key, two.waits_for) == (first.id, later.id, one.id)
+    made, queued = await reflection_of(db, first), {one.key: one for one in await jobs(db)}
+    assert (made.status, made.job_id) == (ReflectionStatus.QUEUED, queued[first.id].id)
+    assert queued[later.id].waits_for == queued[first.id].id
 
 
 async def test_a_turn_that_is_being_answered_is_waited_for_until_its_lease_ends(
