@@ -1,4 +1,4 @@
-"""Stored replies after a forgetting: what they said of the forgotten goes, and replies about others stay."""
+"""Stored replies, JSON and vectors after a forgetting: what they hold of the forgotten goes, and the rest stays."""
 
 import json
 from collections.abc import Collection
@@ -127,3 +127,21 @@ async def test_words_inside_json_are_covered_and_the_rest_of_it_stays(db: Databa
     assert found is not None
     assert found.raw == {"notes": ["█" * len(SECRET), 5], "marks": {"a": None}}
     assert receipt.redacted["reflections"] == 1
+
+
+async def test_the_vectors_of_messages_that_quote_it_go_and_those_of_others_stay(db: Database, ann: Scope) -> None:
+    memory_id = await remember(db, ann, SECRET)
+    quoting = await told(db, f"Once more: {SECRET}.", user="ann")
+    other = await told(db, "I ski.", user="ann")
+    with psycopg.connect(db.url, autocommit=True) as connection:
+        for turn in (quoting, other):
+            connection.execute(
+                "insert into embeddings (org_id, user_id, model, kind, id, vector, revision) "
+                "values ('acme', %s, 'm', 'message', %s, '[1]', 1)",
+                (ann.user, turn.messages[0].message_id),
+            )
+    receipt = await forget(db, ann, memory_id)
+    assert receipt.redacted["messages"] == 1
+    with psycopg.connect(db.url) as connection:
+        left = connection.execute("select id from embeddings where kind = 'message'").fetchall()
+    assert left == [(other.messages[0].message_id,)]
