@@ -12,13 +12,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
-import psutil
 import psycopg
 import pytest
 
@@ -161,9 +160,7 @@ def _database() -> Iterator[None]:
     with ExitStack() as stack:
         url = os.environ.get("MNEMON_TEST_DATABASE_URL")
         if url is None:
-            folder = stack.enter_context(_folder()) / "cluster"
-            url = stack.enter_context(embedded_cluster(folder))
-            stack.callback(_wake_processes, folder)
+            url = stack.enter_context(embedded_cluster(stack.enter_context(_folder()) / "cluster"))
             _stop_syncing(url)
         template = stack.enter_context(new_database(url))
         asyncio.run(migrate_database(template, datetime.now(UTC)))
@@ -172,14 +169,6 @@ def _database() -> Iterator[None]:
         yield
         os.environ.clear()
         os.environ |= before
-
-
-def _wake_processes(folder: Path) -> None:
-    """Let every process of the server go on: a trial that was killed may have stopped one, which then never ends."""
-    for process in psutil.process_iter(["cwd"]):
-        if process.info["cwd"] and Path(process.info["cwd"]).is_relative_to(folder):
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGCONT)
 
 
 def _stop_syncing(url: str) -> None:
