@@ -310,3 +310,28 @@ def test_a_change_by_hand_of_what_holds_from_a_later_day_holds_from_then() -> No
     change = rewrite_content(ahead, "Lives near Denver", at=day(50), reason=None, revision=9)
     assert (change.memory.valid_from, change.memory.stated_at, change.memory.updated_at) == (day(60), day(65), day(50))
     assert change.versions[0].valid_to == day(60)
+
+
+def by_tool(version: MemoryVersion) -> MemoryVersion:
+    return replace(version, source="tool:crm", origin="tool:crm", trust=Trust.TOOL)
+
+
+TOOLS: dict[str, Any] = {"source": "tool:crm", "origin": "tool:crm", "trust": Trust.TOOL}
+
+
+def test_the_persons_word_ends_what_a_tool_said_of_the_time_since() -> None:
+    versions = (by_tool(past(1, "Austin", 5, 8)), by_tool(past(2, "Boise", 8, 20)), by_tool(past(3, "Reno", 12, 20)))
+    change = told(held(**TOOLS), lives_in("Leeds"), 10, *versions)
+    assert (change.memory.content, change.memory.trust) == ("Lives in Leeds", Trust.PERSON)
+    assert change.memory.valid_from == day(10)
+    assert change.moved == {2: (None, day(10)), 3: (None, day(12))}
+
+
+def test_the_persons_word_makes_the_same_words_of_a_tool_their_own() -> None:
+    endless = replace(by_tool(past(1, "Boise", 5, 20)), valid_to=None)
+    change = told(held(**TOOLS), lives_in("DENVER"), 22, endless)
+    assert (change.memory.content, change.memory.trust, change.reworded) == ("Lives in DENVER", Trust.PERSON, True)
+    assert (change.memory.valid_from, change.memory.stated_at) == (day(20), day(22))
+    assert change.moved == {}
+    earlier = told(held(**TOOLS), lives_in("Denver"), 15)
+    assert (earlier.memory.valid_from, earlier.memory.stated_at, earlier.reworded) == (day(15), day(15), False)
