@@ -16,7 +16,7 @@ def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done() -> None:
     assert room.state.week == 1
     assert "week 1 (orientation) is not done" in vetoed.report.rejected[0].why
     room.say("hm", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
-    room.say("ok", week=ADVANCE)
+    assert room.say("ok", week=ADVANCE).report.updated == 1
     assert room.state.week == 2
 
 

@@ -62,7 +62,7 @@ def test_the_log_names_counts_and_kinds_of_errors_and_never_an_answer() -> None:
         "agentState", "internal: X", internal=True
     )
     with capture_logs() as lines:
-        log_reflection(made, Usage(input_tokens=3, output_tokens=4, calls=2), seconds=0.25)
+        log_reflection(made, Usage(input_tokens=3, output_tokens=4, calls=2), seconds=0.25012)
         log_reflection(replace(made, status=ReflectionStatus.DONE), None, seconds=0.0)
     first, second = lines
     assert first == {
@@ -74,7 +74,7 @@ def test_the_log_names_counts_and_kinds_of_errors_and_never_an_answer() -> None:
         "calls": 2,
         "input_tokens": 3,
         "output_tokens": 4,
-        "ms": 250.0,
+        "ms": 250.1,
     }
     assert (second["log_level"], second["calls"], second["input_tokens"]) == ("info", 0, 0)
 

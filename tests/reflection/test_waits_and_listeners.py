@@ -98,6 +98,14 @@ async def test_a_turn_that_is_being_answered_is_waited_for_until_its_lease_ends(
     assert len(notes.applied) == 1
 
 
+async def test_a_turn_without_a_record_of_its_reflection_gets_one(db: Database, org: str, clock: ManualClock) -> None:
+    turn = await told(db, "hello")
+    with psycopg.connect(db.url, autocommit=True) as connection:
+        connection.execute("delete from reflections")
+    await runner_of(basement_of(db, clock), [Notes()]).drain()
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+
+
 async def test_a_section_is_told_that_the_model_is_away(db: Database, org: str, clock: ManualClock) -> None:
     script, section, turn = Script(), Listens(), await told(db, "hello")
     script.add_fault("dead")
