@@ -219,7 +219,7 @@ def test_a_figure_falls_in_its_tier(text: str, tier: Tier) -> None:
 
 def test_a_scale_that_both_ends_spell_out_counts_once() -> None:
     figure = only("1 dozen to 20 dozen eggs")
-    assert (figure.low, figure.high) == (12, 240)
+    assert (figure.low, figure.high) == (Fraction(12), Fraction(240))
 
 
 def test_the_ends_of_two_ranges_make_no_third() -> None:

@@ -12,7 +12,7 @@ from mnemon.db.embedded.cluster import ensure_running
 
 @contextmanager
 def embedded_cluster(folder: Path) -> Iterator[str]:
-    """Its URL, while it runs. It does not wait for the disk: it outlives no crash, and tests of crashes start their own."""
+    """Its URL, while it runs. It does not wait for the disk: tests of crashes start their own."""
     cluster = asyncio.run(ensure_running(folder))
     try:
         with psycopg.connect(cluster.url, autocommit=True) as connection:
