@@ -54,6 +54,14 @@ def test_an_export_comes_back_after_the_person_was_forgotten(mnemon: Callable[..
     assert mnemon("export", "ann").stdout_bytes == file.read_bytes()
 
 
+def test_an_import_says_how_many_rows_had_been_forgotten(mnemon: Callable[..., Result], tmp_path: Path) -> None:
+    memory = remembered(mnemon, "Lives in Leeds")
+    file = tmp_path / "ann.ndjson"
+    assert mnemon("export", "ann", file).exit_code == 0
+    assert mnemon("forget", memory, "--yes").exit_code == 0
+    assert "1 were left out: they had been forgotten here." in " ".join(mnemon("import", file).stdout.split())
+
+
 def test_forgetting_asks_first_and_names_what_is_wrong(mnemon: Callable[..., Result]) -> None:
     memory = remembered(mnemon, "Lives in Leeds")
     code, seen = at_a_terminal("forget", memory, answer="n")

@@ -169,12 +169,15 @@ async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
 
 
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
-    """Revoke the API key and end the console sessions that it opened; raise NotFound for one unknown or revoked."""
+    """Revoke the API key and end the console sessions that it opened; raise NotFound for an unknown one.
+
+    Revoking it again keeps the first time.
+    """
     if not await store.revoke_key(tx, scope, key_id):
         raise NotFound(
             "key",
-            detail="There is no valid key with this id in the organization: it does not exist, or is revoked already. "
-            "`mnemon keys list` lists its keys, as does the console's Settings page.",
+            detail="There is no key with this id in the organization. `mnemon keys list` lists its keys, as does the "
+            "console's Settings page.",
         )
     await store.end_signins_of(tx, scope, key_id)
 

@@ -87,7 +87,9 @@ def import_(
         print_json(done)
         return
     rows, kept = sum(done["stored"].values()), sum(done["kept"].values())
-    out.print(f"{rows:,} rows about {safe_markup(done['userId'])} imported; {kept:,} were there already.")
+    left_out = sum(done["forgotten"].values())
+    forgotten = f" {left_out:,} were left out: they had been forgotten here." if left_out else ""
+    out.print(f"{rows:,} rows about {safe_markup(done['userId'])} imported; {kept:,} were there already.{forgotten}")
 
 
 def forget(
