@@ -238,6 +238,7 @@ async def find_agent(client: "Mnemon", who: str) -> dict[str, Any]:
 
 
 def _print_agent(agent: dict[str, Any], what: str, as_json: bool) -> None:
+    """Print an agent as JSON, or as one line: its name, what happened to it, its id."""
     if as_json:
         print_json(agent)
     else:

@@ -40,18 +40,21 @@ class Survivor(Protocol):
 
 
 def _ledger_survivor() -> Survivor:
+    """Return the survivor that carries the ledger of forgotten things over a restore."""
     from mnemon.custody.replay import LedgerCarryover
 
     return LedgerCarryover()
 
 
 def _revocation_survivor() -> Survivor:
+    """Return the survivor that carries revoked keys over a restore."""
     from mnemon.access.carryover import RevocationCarryover
 
     return RevocationCarryover()
 
 
 def _withdrawal_survivor() -> Survivor:
+    """Return the survivor that carries withdrawn sources over a restore."""
     from mnemon.memory.sources.survivor import WithdrawalSurvivor
 
     return WithdrawalSurvivor()
@@ -92,6 +95,7 @@ def backup(
 
 
 def _refuse_existing(file: Path, force: bool) -> None:
+    """Raise Conflict if the file exists, unless `force` allows replacing it."""
     from mnemon.errors import Conflict
 
     if file.exists() and not force:
@@ -99,6 +103,7 @@ def _refuse_existing(file: Path, force: bool) -> None:
 
 
 async def _write_backup(settings: "Settings", file: Path) -> int:
+    """Dump the database to the file, read the file back, and return how many tables it holds."""
     from mnemon.cli.services import ensure_database, session_url
     from mnemon.db.backup import dump_database, find_tools, read_archive
 
@@ -137,6 +142,7 @@ def restore(
 
 
 async def _restore_backup(settings: "Settings", file: Path, force: bool) -> "tuple[BackupArchive, list[str]]":
+    """Restore the file into the database, migrate it, and return the archive and what the survivors did."""
     from mnemon.app import make_services
     from mnemon.cli.services import ensure_database, migrate_to_current, session_url
     from mnemon.db.backup import find_tools, load_archive, read_archive

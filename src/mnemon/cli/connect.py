@@ -81,6 +81,7 @@ async def first_items(pages: AsyncIterator[R], most: int) -> list[R]:
 
 @asynccontextmanager
 async def _client_of(url: str, key: str) -> AsyncIterator[Mnemon]:
+    """Yield a client of this server with this key; errors of the client become errors of the CLI."""
     async with Mnemon(url, key, timeout=_REPLY_TIMEOUT_S, retries=_RETRIES) as client:
         with explain_client_errors(url):
             yield client

@@ -128,6 +128,7 @@ def forget(
 
 
 def _print_receipt(receipt: dict[str, Any]) -> None:
+    """Print the receipt of a forgetting: its id, and the rows removed, redacted and kept, by table."""
     out.print(f"Forgotten: {receipt['total']:,} rows. Receipt {safe_markup(receipt['id'])}.")
     for table, number in receipt["removed"].items():
         if number:

@@ -47,6 +47,7 @@ def demo(
 
 
 async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
+    """Create the organization and play the demo in it; return the number of steps and a console sign-in link."""
     from mnemon.access.audit import record_command
     from mnemon.access.organizations import check_organization_name
     from mnemon.access.signin import create_link

@@ -53,6 +53,7 @@ class _ServeOptions:
 
 
 async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
+    """Serve the MCP tools on stdin and stdout until the client closes them, as the key's caller or the operator."""
     from mnemon.access.rate import RateLimit
     from mnemon.cli.services import assert_embedder, open_services, require_organization
     from mnemon.logs import configure_logs

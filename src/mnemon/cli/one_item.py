@@ -40,6 +40,7 @@ def main() -> None:
 
 
 async def _run_item(parent: "ParentWorker", order: ChildOrder) -> None:
+    """Open the services that the order describes and run its work item, reporting to the parent worker."""
     from mnemon.app import all_job_kinds
     from mnemon.cli.services import open_services_at
     from mnemon.jobs.child import run_order

@@ -49,6 +49,7 @@ class SafeConsole(Console):
 
 
 def _safe_segments(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """Yield the Rich segments with control characters in their text made visible."""
     for one in segments:
         safe = one if one.control else Segment(safe_text(one.text), one.style)
         yield one if safe.text == one.text else safe

@@ -60,6 +60,7 @@ def serve(
 
 
 async def _run_server(settings: "Settings", with_worker: bool, prefix: str, *, over_http: bool) -> None:
+    """Open the database and serve until a signal stops it; `prefix` and `over_http` are for `print_welcome`."""
     from mnemon.api.connections import allow_open_files
     from mnemon.api.server import HttpServer, bind_socket
     from mnemon.app import make_app
@@ -125,6 +126,7 @@ def worker(data_dir: DataDirOption = None, database_url: DatabaseUrlOption = Non
 
 
 async def _run_worker(settings: "Settings") -> None:
+    """Take and run jobs until a signal stops it; serve metrics too if a port is set for them."""
     from prometheus_client import start_http_server
 
     from mnemon.api.server import listen_refusal

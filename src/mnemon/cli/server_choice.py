@@ -150,6 +150,7 @@ def _places(
 
 
 def _profile_place(name: str, known: Mapping[str, Profile]) -> _Place:
+    """Return the address and key of the profile of this name; raise if there is none."""
     if name not in known:
         raise profile_not_found(name, known)
     return _Place(url=known[name].url, key=known[name].key, is_profile=True)

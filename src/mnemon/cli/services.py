@@ -129,6 +129,7 @@ async def tables_without_rights(settings: Settings, url: str) -> list[str]:
 
 
 async def _refuse_old_schema(settings: Settings, url: str) -> None:
+    """Raise Misconfigured if migrations are pending, and DatabaseDown if the database does not answer."""
     try:
         if not await pending_migrations(url):
             return

@@ -106,17 +106,20 @@ def _question(counted: dict[str, Any], user: str | None) -> str:
 
 
 def _shown_name(source: dict[str, Any]) -> str:
+    """Return the source's name as it may be printed."""
     from mnemon.memory.sources.overview import printable_name
 
     return printable_name(source["origin"])
 
 
 def _counts_text(one: dict[str, Any]) -> str:
+    """Return in one line how many memories and todos a source has, by state."""
     held = f"{one['active']:,} active ({one['claims']:,} claims), {one['archived']:,} archived"
     return f"{held}, {one['past']:,} past, {one['todos']:,} todos"
 
 
 def _print_memories(found: list[dict[str, Any]], counted: list[dict[str, Any]], user: str, as_json: bool) -> None:
+    """Print a source's memories, as JSON or a line each; to stderr, what the list leaves out."""
     if as_json:
         print_json(found)
     else:
@@ -144,6 +147,7 @@ def _unlisted_text(found: list[dict[str, Any]], counted: list[dict[str, Any]], u
 
 
 def _print_receipt(done: dict[str, Any]) -> None:
+    """Print the receipt of a withdrawal: its id, and how many people, memories, versions and todos it changed."""
     gone = f"{len(done['archived']):,} archived, {len(done['restored']):,} restored to what they said before"
     people = "1 person" if done["people"] == 1 else f"{done['people']:,} people"
     left = f"Past versions: {done['versions']:,}. Todos dropped: {done['todos']:,}."

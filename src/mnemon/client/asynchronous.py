@@ -35,8 +35,7 @@ Shape = TypeVar("Shape")
 class Mnemon(AsyncCalls):
     """A client of one server with one key.
 
-    `user_id` and `persona_id` are the defaults for calls that do not name their own: every method that takes `**person`
-    accepts both.
+    `user_id` and `persona_id` are defaults: every method that takes `**person` accepts both, and overrides them.
     """
 
     def __init__(
@@ -314,17 +313,17 @@ class Mnemon(AsyncCalls):
         answer = await self._request_as(dict[str, list[list[str]]], "POST", "/api/notes/namespaces", body)
         return answer["namespaces"]
 
-    # Requests
-
     async def _request_as(self, shape: type[Shape], method: str, path: str, body: Any = None, **options: Any) -> Shape:
         """Return the `data` of the response, which the API says has this shape; it is not checked."""
         data: Shape = await self._request_data(method, path, body, **options)
         return data
 
     async def _wait_until_ready(self) -> None:
+        """Return once `/readyz` answers 200; raise the last error when the retries are used up."""
         await self._transport.send("GET", "/readyz")
 
     def _notes_owner(self, person: Mapping[str, str]) -> str:
+        """Return the user id of the call or the client; raise ValueError if neither names one."""
         owner = person.get("user_id", self.user_id)
         if owner is None:
             raise ValueError("Notes belong to a person. Pass user_id=... to the call or to Mnemon(...).")

@@ -119,11 +119,10 @@ class AsyncCalls:
         imported: dict[str, Any] = _data_of(answer)
         return imported
 
-    # How a request is made
-
     async def _request_object(
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
+        """Send a request; return the `data` of the response, which the API says is an object."""
         found: dict[str, Any] = await self._request_data(method, path, body, query=query)
         return found
 
@@ -136,6 +135,7 @@ class AsyncCalls:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
+        """Send a request; return the `data` of the response, or all of it on a route without the envelope."""
         answer = await self._transport.send(method, path, body=body, query=query, headers=headers)
         if path.startswith("/api/"):
             return _data_of(answer)
@@ -143,6 +143,7 @@ class AsyncCalls:
         return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
 
     async def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int | None) -> AsyncIterator[Any]:
+        """Yield the items of a list route, page by page, `limit` to a page."""
         cursor: str | None = None
         while True:
             answer = await self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})

@@ -61,8 +61,7 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request with a JSON body, or with `content` as it is, and return the response's JSON; retry while that
-        may help.
+        """Send JSON, or `content` as it is, and return the response's JSON; retry while that may help.
 
         Raises ApiError for a problem, UnexpectedAnswer for another program's answer, Unreachable when none came.
         """
@@ -120,15 +119,16 @@ class Transport:
 
 
 def _iter_events(response: httpx2.Response) -> Iterator[Event]:
+    """Yield the events of an SSE response, without those that have no data, such as heartbeats."""
     parser = SseParser()
     for piece in response.iter_bytes():
         for event in parser.feed(piece):
-            # A heartbeat may be an event without data.
             if event.data:
                 yield decode_event(event)
 
 
 def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
+    """Sleep for what Retry-After says, or 0.2 s doubled with each attempt; at most 10 s, with jitter."""
     seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.2 * 2**attempt
     # Jitter, so that clients that failed together do not come back together.
     spread = 0.5 + random.random() / 2  # noqa: S311  not a secret
@@ -144,6 +144,7 @@ def _may_retry(response: httpx2.Response) -> bool:
 
 
 def _read_response(response: httpx2.Response) -> Any:
+    """Return the JSON of a response, None if it is empty; raise ApiError for 4xx and 5xx."""
     if response.status_code >= 400:
         raise ApiError(response.status_code, _problem_of(response))
     if not response.content:
@@ -270,11 +271,10 @@ class Calls:
         imported: dict[str, Any] = _data_of(answer)
         return imported
 
-    # How a request is made
-
     def _request_object(
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
+        """Send a request; return the `data` of the response, which the API says is an object."""
         found: dict[str, Any] = self._request_data(method, path, body, query=query)
         return found
 
@@ -287,6 +287,7 @@ class Calls:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
+        """Send a request; return the `data` of the response, or all of it on a route without the envelope."""
         answer = self._transport.send(method, path, body=body, query=query, headers=headers)
         if path.startswith("/api/"):
             return _data_of(answer)
@@ -294,6 +295,7 @@ class Calls:
         return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
 
     def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int | None) -> Iterator[Any]:
+        """Yield the items of a list route, page by page, `limit` to a page."""
         cursor: str | None = None
         while True:
             answer = self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})
@@ -322,8 +324,7 @@ Shape = TypeVar("Shape")
 class SyncMnemon(Calls):
     """A client of one server with one key.
 
-    `user_id` and `persona_id` are the defaults for calls that do not name their own: every method that takes `**person`
-    accepts both.
+    `user_id` and `persona_id` are defaults: every method that takes `**person` accepts both, and overrides them.
     """
 
     def __init__(
@@ -576,17 +577,17 @@ class SyncMnemon(Calls):
         answer = self._request_as(dict[str, list[list[str]]], "POST", "/api/notes/namespaces", body)
         return answer["namespaces"]
 
-    # Requests
-
     def _request_as(self, shape: type[Shape], method: str, path: str, body: Any = None, **options: Any) -> Shape:
         """Return the `data` of the response, which the API says has this shape; it is not checked."""
         data: Shape = self._request_data(method, path, body, **options)
         return data
 
     def _wait_until_ready(self) -> None:
+        """Return once `/readyz` answers 200; raise the last error when the retries are used up."""
         self._transport.send("GET", "/readyz")
 
     def _notes_owner(self, person: Mapping[str, str]) -> str:
+        """Return the user id of the call or the client; raise ValueError if neither names one."""
         owner = person.get("user_id", self.user_id)
         if owner is None:
             raise ValueError("Notes belong to a person. Pass user_id=... to the call or to SyncMnemon(...).")

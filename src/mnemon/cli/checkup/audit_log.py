@@ -32,6 +32,7 @@ async def check_chains(url: str, clock: Clock, *, prepared: bool = True) -> Asyn
 
 
 async def _verify_organizations(db: Database) -> list[Check]:
+    """Verify every organization's audit log; return one passed check, or a failed one per broken log."""
     # Row-level security would hide rows from a login that is not the owner, which looks like an intact, empty log.
     async with db.owner_tx() as tx:
         seen = await tx.fetch_one(SQL["audit_sight"])

@@ -66,6 +66,7 @@ async def _loses_statements(client: psycopg.AsyncConnection, url: str, opened: A
 
 
 async def _backend_pid(connection: psycopg.AsyncConnection) -> int:
+    """Return the process id of the PostgreSQL backend that runs this connection's statements."""
     row = await (await connection.execute(_BACKEND_PID_SQL)).fetchone()
     assert row is not None
     return int(row[0])
