@@ -170,7 +170,7 @@ async def rows_mentioning(
 
 
 async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> list[Row]:
-    """Return the keys of the organization's rows in this table whose text contains the word by itself."""
+    """Return the keys of the organization's rows in this table whose text contains the word as a whole word."""
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(pattern)s").format(
         sql.SQL(", ").join(map(sql.Identifier, table.key)), _table_name(table), _owner_filter(table), _row_text(table)
     )
@@ -206,7 +206,7 @@ async def update_row(tx: Tx, scope: Scope, table: OwnedTable, row: Row, changed:
 
 
 def _owner_filter(table: OwnedTable) -> sql.Composable:
-    """Return the SQL condition for the scope's rows; an organization's table has rows only for no person."""
+    """Return the SQL condition for the scope's rows of the table; a person's scope has none of a shared table."""
     if table.is_personal:
         return sql.SQL("org_id = %(org_id)s and user_id = %(user_id)s")
     # Names both parameters, so that callers bind the same two for either kind of table.

@@ -35,7 +35,7 @@ class PricePush:
 
 
 async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: CardTypes) -> PricePush:
-    """Store the prices and end every open trade whose level they touch; return the trades that ended."""
+    """Store the prices and end every open trade whose stop or target they touch; return the trades that ended."""
     # Only the pushed prices can end a trade here: earlier ones were compared when they came.
     await store.insert_prices(tx, scope, pushed)
     ended: list[Run] = []
@@ -72,7 +72,7 @@ class ExpiryJob:
         self._cards: CardTypes = load_cards(services.settings.cards_dir)
 
     def job_kind(self) -> JobKind:
-        """Return the kind of work that expires a decision, due when its card's time runs out."""
+        """Return the job kind that ends a decision when its card's time runs out."""
         return JobKind(name=EXPIRY_KIND, run=self.expire_decision)
 
     async def expire_decision(self, attempt: Attempt) -> None:
