@@ -38,7 +38,7 @@ ReviewOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command group to the program."""
+    """Add the command group `agents` to the Typer app."""
     app.add_typer(agents, name="agents")
 
 

@@ -20,7 +20,7 @@ HeadFileOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the command group `audit` to the Typer app."""
     app.add_typer(audit, name="audit")
 
 

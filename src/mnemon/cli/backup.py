@@ -65,7 +65,7 @@ SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger_survivor, _revocation_s
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the commands `backup` and `restore` to the Typer app."""
     app.command("backup")(backup)
     app.command("restore")(restore)
 

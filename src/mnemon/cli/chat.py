@@ -17,7 +17,7 @@ _MAX_SHOWN = 30
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `chat` to the Typer app."""
     app.command("chat")(takes_server(chat))
 
 

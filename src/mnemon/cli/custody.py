@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the commands `export`, `import` and `forget` to the Typer app."""
     app.command("export")(takes_server(export))
     app.command("import")(takes_server(import_))
     app.command("forget")(takes_server(forget))

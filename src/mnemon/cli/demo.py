@@ -23,7 +23,7 @@ RenewReservation = Callable[[], Awaitable[None]]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `demo` to the Typer app."""
     app.command("demo")(demo)
 
 

@@ -21,7 +21,7 @@ STATE_LABELS = {"ok": "[green]ok  [/]", "warn": "[yellow]warn[/]", "fail": "[red
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `doctor` to the Typer app."""
     app.command("doctor")(doctor)
 
 

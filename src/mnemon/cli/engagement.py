@@ -15,7 +15,7 @@ _BAR_WIDTH = 20
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `engagement` to the Typer app."""
     app.command("engagement")(takes_server(show))
 
 
@@ -96,7 +96,7 @@ def _render_section(title: str, items: "list[tuple[str, Text, str]]", empty: str
 
 
 def _two_lines(first: str, second: str) -> "Text":
-    """Return a text of two lines, the second dimmed."""
+    """Return these two lines as one Rich text, the second dimmed."""
     from rich.text import Text
 
     return Text.assemble(first, "\n", (second, "dim"))

@@ -16,7 +16,7 @@ jobs = typer.Typer(no_args_is_help=True, help="List and retry background jobs.")
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command group to the program."""
+    """Add the command group `jobs` to the Typer app."""
     app.add_typer(jobs, name="jobs")
 
 

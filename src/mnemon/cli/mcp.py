@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `mcp` to the Typer app."""
     app.command("mcp")(mcp)
 
 
@@ -82,7 +82,7 @@ async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
 
 
 async def _key_caller(services: "Services", rate_limit: "RateLimit", to: _ServeOptions, key: str) -> "McpCaller":
-    """Authenticate the key and return its caller.
+    """Authenticate the API key and return the caller whose scopes and person every tool call gets.
 
     Called for each request, so that a revoked key stops working while the process runs.
     """

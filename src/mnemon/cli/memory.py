@@ -23,7 +23,7 @@ _BAR_WIDTH = 16
 
 
 def register(app: typer.Typer) -> None:
-    """Add both commands to the program."""
+    """Add the commands `remember` and `recall` to the Typer app."""
     app.command("remember")(takes_server(remember))
     app.command("recall")(takes_server(recall))
 

@@ -28,7 +28,7 @@ def isolation_of(services: "Services") -> Isolation:
 
 
 def main() -> None:
-    """Run the item that the worker names, then exit."""
+    """Run the one work item that the parent worker sends on stdin, then exit."""
     from mnemon.jobs.child import ParentWorker
 
     parent = ParentWorker()

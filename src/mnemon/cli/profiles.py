@@ -25,7 +25,7 @@ class Profile:
 
 
 def profiles_file(environment: Mapping[str, str]) -> Path:
-    """Return where the profiles are stored."""
+    """Return the path of the file that stores the user's profiles (servers and keys)."""
     home = environment.get("XDG_CONFIG_HOME", "")
     # The XDG specification: a path that is not absolute is ignored.
     folder = Path(home) if home.startswith("/") else Path.home() / ".config"

@@ -33,7 +33,7 @@ class ReembedResult:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `reembed` to the Typer app."""
     app.command("reembed")(reembed)
 
 

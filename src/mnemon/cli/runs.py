@@ -19,7 +19,7 @@ _QUEUED_HINT_S = 15.0
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command group to the program."""
+    """Add the command group `runs` to the Typer app."""
     app.add_typer(runs, name="runs")
 
 

@@ -40,7 +40,7 @@ class SafeConsole(Console):
     """A rich console that makes everything printed safe; rich's own control codes still go out."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render to segments whose text is safe."""
+        """Yield the Rich segments of what is printed, with control characters in their text made visible."""
         return _safe_segments(super().render(renderable, options))
 
     def out(self, *objects: Any, **options: Any) -> None:

@@ -39,7 +39,7 @@ _SWITCH_INTERVAL_S = 0.001
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the commands `serve`, `worker` and `migrate` to the Typer app."""
     app.command("serve")(serve)
     app.command("worker")(worker)
     app.command("migrate")(migrate)

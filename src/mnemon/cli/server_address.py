@@ -44,7 +44,7 @@ class ServerAddress:
 
     @property
     def url(self) -> str:
-        """The URL to use on this machine."""
+        """The server's URL for programs on the same machine."""
         host = self.reachable_host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 

@@ -17,7 +17,7 @@ MAX_LISTED = 200
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the commands `sources` and `withdraw` to the Typer app."""
     app.command("sources")(takes_server(sources))
     app.command("withdraw")(takes_server(withdraw))
 
@@ -106,7 +106,7 @@ def _question(counted: dict[str, Any], user: str | None) -> str:
 
 
 def _shown_name(source: dict[str, Any]) -> str:
-    """Return the source's name as it may be printed."""
+    """Return the name of a source (the API's JSON), with control characters escaped for printing."""
     from mnemon.memory.sources.overview import printable_name
 
     return printable_name(source["origin"])

@@ -48,7 +48,7 @@ class Transport:
         self._retries = retries
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         self._http.close()
 
     def send(
@@ -136,7 +136,7 @@ def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
 
 
 def _may_retry(response: httpx2.Response) -> bool:
-    """Say whether the same request may succeed in a moment."""
+    """Say whether the request may succeed if it is sent again: 429, 502, 503, 504, or a first attempt still runs."""
     if response.status_code == 409:
         # The first attempt may still be running; any other conflict would only repeat itself.
         return _problem_of(response).get("code") == "idempotency_in_progress"
@@ -181,11 +181,11 @@ class Calls:
         return self._request_object("GET", f"/api/agents/{_segment(agent_id)}")
 
     def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
-        """Change an agent; fields that are left out stay."""
+        """Change these fields of an agent and return it; fields that are left out stay."""
         return self._request_object("PATCH", f"/api/agents/{_segment(agent_id)}", changes)
 
     def delete_agent(self, agent_id: str) -> dict[str, Any]:
-        """Delete an agent with its runs and its chat."""
+        """Delete an agent with its runs and its chat; return `{"id": …, "deleted": True}`."""
         return self._request_object("DELETE", f"/api/agents/{_segment(agent_id)}")
 
     def reset_agent(self, agent_id: str) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class Calls:
             yield run
 
     def cancel_run(self, run_id: str) -> dict[str, Any]:
-        """Cancel a run that is queued or running."""
+        """Cancel a run that is queued or running, and return it."""
         return self._request_object("POST", f"/api/runs/{_segment(run_id)}/cancel")
 
     def re_examinations(self, run_id: str) -> list[dict[str, Any]]:
@@ -235,7 +235,7 @@ class Calls:
             yield job
 
     def retry_job(self, job_id: str) -> dict[str, Any]:
-        """Make a job due at once, with all its attempts again."""
+        """Make a job due at once, with all its attempts again, and return it."""
         return self._request_object("POST", f"/api/jobs/{_segment(job_id)}/retry")
 
     # Engagement, sources and custody
@@ -314,7 +314,7 @@ def _data_of(answer: Any) -> Any:
 
 
 def _segment(name: str) -> str:
-    """Return an id as one segment of a path."""
+    """Return an id quoted as one segment of a URL's path."""
     return quote(name, safe="")
 
 
@@ -350,7 +350,7 @@ class SyncMnemon(Calls):
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the client's connections to the server."""
         self._transport.close()
 
     # Turns
@@ -388,7 +388,7 @@ class SyncMnemon(Calls):
         return self._request_as(Recorded, "POST", "/api/turns", body)
 
     def turn_report(self, turn_id: str) -> dict[str, Any]:
-        """Return a turn and what its reflection did."""
+        """Return a turn by its id, with what its reflection stored, updated, skipped and rejected."""
         return self._request_as(dict[str, Any], "GET", f"/api/turns/{turn_id}")
 
     def context(
@@ -445,7 +445,7 @@ class SyncMnemon(Calls):
             yield memory
 
     def memory(self, memory_id: str) -> Memory:
-        """Return one memory."""
+        """Return the memory of this id."""
         return self._request_as(Memory, "GET", f"/api/memories/{memory_id}")
 
     def change_memory(self, memory_id: str, **changes: Any) -> Memory:
@@ -516,7 +516,7 @@ class SyncMnemon(Calls):
         return found
 
     def create_agent(self, **agent: Any) -> Agent:
-        """Create an agent."""
+        """Create an agent from these fields and return it."""
         return self._request_as(Agent, "POST", "/api/agents", agent)
 
     def agents(self) -> list[Agent]:
@@ -524,20 +524,20 @@ class SyncMnemon(Calls):
         return [agent for agent in self._iter_pages("/api/agents", {}, 100)]
 
     def run(self, agent_id: str, prompt: str | None = None) -> Run:
-        """Queue a run of the agent."""
+        """Queue a run of the agent, with this prompt or its default one, and return the run."""
         body = {} if prompt is None else {"prompt": prompt}
         return self._request_as(Run, "POST", f"/api/agents/{agent_id}/runs", body)
 
     def run_status(self, run_id: str) -> Run:
-        """Return a run."""
+        """Return the run of this id as it is now."""
         return self._request_as(Run, "GET", f"/api/runs/{run_id}")
 
     def re_examine(self, run_id: str) -> Run:
-        """Queue a run that examines the decision again."""
+        """Queue a run in which the agent re-examines this run's decision; return the new run."""
         return self._request_as(Run, "POST", f"/api/runs/{run_id}/re-examine")
 
     def resolve(self, run_id: str, outcome: str, note: str | None = None) -> Run:
-        """Record the outcome of a decision."""
+        """Record the outcome of the run's decision and return the run."""
         body = {"outcome": outcome} if note is None else {"outcome": outcome, "note": note}
         return self._request_as(Run, "POST", f"/api/runs/{run_id}/resolve", body)
 

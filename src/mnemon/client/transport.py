@@ -30,7 +30,7 @@ class AsyncTransport:
         self._retries = retries
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         await self._http.aclose()
 
     async def send(
@@ -120,7 +120,7 @@ async def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
 
 
 def _may_retry(response: httpx2.Response) -> bool:
-    """Say whether the same request may succeed in a moment."""
+    """Say whether the request may succeed if it is sent again: 429, 502, 503, 504, or a first attempt still runs."""
     if response.status_code == 409:
         # The first attempt may still be running; any other conflict would only repeat itself.
         return _problem_of(response).get("code") == "idempotency_in_progress"

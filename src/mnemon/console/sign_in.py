@@ -93,7 +93,7 @@ async def with_link(token: str, request: Request) -> Response:
 
 @router.post("/sign-out")
 async def leave(request: Request) -> Response:
-    """Close the console session and delete its cookie."""
+    """Sign out: close the console session and delete its cookie."""
     # Not counted: a rate limit must not prevent signing out.
     visit = await authenticate_session(request)
     if (await request.form()).get("csrf") != visit.csrf:

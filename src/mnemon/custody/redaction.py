@@ -106,7 +106,7 @@ async def _redact_table(
 
 
 def _row_key(table: OwnedTable, row: Row) -> list[object]:
-    """Return the row's primary key without the owner's columns."""
+    """Return the values of the row's primary key, without organization and person."""
     return [row[column] for column in table.key if column not in OWNER_COLUMNS]
 
 

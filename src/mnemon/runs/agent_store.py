@@ -90,7 +90,7 @@ async def next_lane_seq(tx: Tx, scope: Scope, agent_id: str) -> int:
 
 
 async def set_next_slot(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
-    """Set the scheduled time the agent waits for."""
+    """Store when the agent's schedule is due next; None for never."""
     await tx.execute(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)
 
 
@@ -190,7 +190,7 @@ async def find_exchange(tx: Tx, scope: Scope, turn_id: str, *, locked: bool = Fa
 
 
 async def update_exchange(tx: Tx, scope: Scope, changed: ChatExchange) -> None:
-    """Write the columns of a chat turn's row in `exchanges`."""
+    """Write the chat turn's status, sessions, usage and error to its row in `exchanges`."""
     await tx.execute(
         SQL["update_exchange"],
         org_id=scope.org_id,

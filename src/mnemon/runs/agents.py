@@ -89,7 +89,7 @@ async def list_memory_panels(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> d
 
 
 def draft_from(agent: Agent) -> AgentDraft:
-    """Return an agent's settings as a draft to change."""
+    """Return the agent's current settings as a draft, to be changed and stored with `edit_agent`."""
     return AgentDraft(
         name=agent.name,
         adapter=agent.adapter,
@@ -147,7 +147,7 @@ class AgentRemovalJob:
         self._data_dir = services.settings.data_dir
 
     def job_kind(self) -> JobKind:
-        """Return the kind of work that deletes an agent's directory."""
+        """Return the job kind that deletes a deleted agent's directory."""
         return JobKind(name=REMOVAL_KIND, run=self.remove_directory)
 
     async def remove_directory(self, attempt: Attempt) -> None:

@@ -47,7 +47,7 @@ async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: Card
 
 
 async def resolve_manually(tx: Tx, scope: Scope, run_id: str, outcome: str, note: str | None, cards: CardTypes) -> Run:
-    """End a run's decision with this outcome and return the run.
+    """Store this outcome, which a person gives, as the end of a run's decision; return the run.
 
     Raises NotFound, and Conflict when the run has no decision that can be resolved or it has ended already.
     """

@@ -125,7 +125,7 @@ def resolve_position(position: Position, prices: Iterable[Price], now: datetime)
 
 
 def expired_resolution(at: datetime) -> ResolvedDecision:
-    """Return the end of a decision whose time ran out at this time."""
+    """Return the resolution of a decision that expired at this time without an outcome."""
     return ResolvedDecision(
         status=ResolutionStatus.EXPIRED, outcome=EXPIRED, at=at, note="neither level was touched before it expired"
     )

@@ -55,7 +55,7 @@ class DemoPlayer:
         }
 
     async def create_participants(self) -> None:
-        """Create the story's personas and agents."""
+        """Create the demo's personas and agents over the API."""
         for persona in self._story.personas:
             body = {name: persona[name] for name in ("name", "prompt", "engagement")}
             await self._request_json("PUT", f"/api/personas/{persona['id']}", body)
@@ -75,7 +75,7 @@ class DemoPlayer:
             self._clock.advance(timedelta(minutes=1))  # ids sort by time: agents are listed in this order
 
     async def play_step(self, step: DemoStep, begin: datetime) -> None:
-        """Play one step and run the jobs that it enqueued."""
+        """Play one step of the demo at its time, and run the jobs that it enqueued."""
         at = begin + step.after
         # A morning's run comes from the schedule: it becomes due when `_play_morning` moves the clock.
         if step.kind != "morning":
@@ -84,7 +84,7 @@ class DemoPlayer:
         await self._runner.drain()
 
     async def finish_story(self, now: datetime) -> None:
-        """Move the story's time to the present.
+        """Move the demo's clock to the present, with the agents' schedules changed so that no run becomes due.
 
         Kestrel's schedule is removed first and Meridian's is set afterwards: a run that became due in between would
         find no script to answer with.

@@ -45,7 +45,7 @@ class DemoScript:
             self.script.add_answers("Card", lambda request: self._answer_after(4, data["card"]))
 
     def prepare_chat(self, data: StepData, by: str) -> None:
-        """Script the agent's reply to this chat message."""
+        """Script the scripted model's reply to this chat message to an agent."""
         self._spoken = {by: data["reply"]}
 
     def _reflection_answer(self, request: ScriptedRequest, data: StepData, gists: list[str]) -> dict[str, Any]:

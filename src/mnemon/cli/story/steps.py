@@ -37,7 +37,7 @@ class DemoStory:
 
 
 def read_story() -> DemoStory:
-    """Return the story from its files."""
+    """Return the demo's personas, agents and steps, read from its TOML files."""
     agents, trades = _read_file("agents"), _read_file("trades")
     steps = [
         *_parse_steps("turn", _read_file("talks")["turn"]),

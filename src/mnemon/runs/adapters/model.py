@@ -44,7 +44,7 @@ _REVIEW_SPEC = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema
 
 
 def offline_reply(name: str) -> str:
-    """Return the reply of an agent that has no model."""
+    """Return the chat reply of an agent of this name when no model is set, which says so."""
     return f"{name} is offline: no model is set. MNEMON_MODEL names one."
 
 
