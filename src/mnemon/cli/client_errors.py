@@ -26,7 +26,7 @@ _GATEWAY_STATUSES = (502, 503, 504)
 
 @contextmanager
 def explain_client_errors(url: str) -> Iterator[None]:
-    """Turn an error of the client in the block into one of ours, which has an exit code."""
+    """Raise an error of the client in this block as a MnemonError, with a sentence and an exit code."""
     try:
         yield
     except ClientError as error:
@@ -34,7 +34,7 @@ def explain_client_errors(url: str) -> Iterator[None]:
 
 
 def explained_error(error: ClientError, url: str) -> MnemonError:
-    """Return the error as one of ours, with a sentence and the next step."""
+    """Return the client's error as a MnemonError, with what is wrong and the next step."""
     if isinstance(error, ApiError):
         return _explain_problem(error, url)
     if isinstance(error, UnexpectedAnswer):

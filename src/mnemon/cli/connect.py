@@ -47,7 +47,7 @@ def call_server(
 async def open_client(
     server: ServerOptions, *, worker: bool = False, forgets: bool = False, body_bytes: int = 0
 ) -> AsyncIterator[Mnemon]:
-    """Yield a client of the chosen server; its errors become ours, each a sentence with a next step."""
+    """Yield a client of the chosen server; its errors are raised as MnemonErrors, each with a next step."""
     chosen = choose_server(server, read_environment())
     if not isinstance(chosen, LocalServer):
         async with _client_of(chosen.url, chosen.key) as client:

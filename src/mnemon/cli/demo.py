@@ -76,7 +76,7 @@ async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
 
 
 async def _play_steps(services: "Services", url: str, org: str, renew: RenewReservation) -> int:
-    """Play the steps of the story that lie in the past; return how many there were."""
+    """Play the demo's steps up to now, and return how many there were."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from mnemon.cli.story.player import open_player

@@ -151,7 +151,7 @@ def _print_found(found: Any, *, why: bool) -> None:
 
 
 def _describe_memory(memory: Any) -> tuple[str, str]:
-    """Return a memory's text, marked as prompts mark it, and a line of details."""
+    """Return a memory's text, with its source if not the person, and a line of details, both to print."""
     from mnemon.memory.trust import Trust, marked_text
 
     level = Trust(memory["trustLevel"])

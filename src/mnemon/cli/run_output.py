@@ -32,7 +32,7 @@ def runs_table(found: Sequence[dict[str, Any]], names: Mapping[str, str]) -> Tab
 
 
 def run_page(run: dict[str, Any], name: str) -> RenderableType:
-    """Return everything about one run, with the conviction history of its re-examinations."""
+    """Return what to print about one run (the API's JSON): status, card, cost, and its re-examinations' scores."""
     rows = Table(box=None, show_header=False, pad_edge=False)
     rows.add_column(style="dim")
     rows.add_column(overflow="fold")

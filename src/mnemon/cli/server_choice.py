@@ -134,7 +134,7 @@ class _Place:
 def _places(
     options: ServerOptions, environment: Mapping[str, str], load: Callable[[], Mapping[str, Profile]]
 ) -> list[_Place]:
-    """Return what names a server, in the order in which it counts."""
+    """Return the places that may name a server and a key (options, environment, profiles), the first to count first."""
     url, key, named = (environment.get(f"MNEMON_{name}", "").strip() or None for name in ("URL", "KEY", "PROFILE"))
     places = [_Place(url=options.url, key=options.key and options.key.strip())]
     if options.profile:

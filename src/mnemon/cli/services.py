@@ -75,7 +75,7 @@ def session_url(settings: Settings, url: str) -> str:
 
 @asynccontextmanager
 async def open_services(settings: Settings, *, migrated: bool = False, create: bool = False) -> AsyncIterator[Services]:
-    """Yield the services over a database with this version's schema.
+    """Yield the services (database, models, clock) over a database with this version's schema.
 
     `migrated` applies pending migrations; without it, a database that lacks some is refused. `create` makes the
     embedded database where there is none.

@@ -97,7 +97,7 @@ def withdraw(
 
 
 def _question(counted: dict[str, Any], user: str | None) -> str:
-    """Return the question that names and counts what would be withdrawn."""
+    """Return the question to confirm a withdrawal, with the source's name and the counts of what it would change."""
     people = f"{counted['people']:,} people" if user is None else user
     name = _shown_name({"origin": counted["source"]})
     versions = f"{counted['versions']:,} past versions and {counted['todos']:,} open todos"

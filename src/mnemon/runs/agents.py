@@ -75,7 +75,7 @@ async def get_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = False
 
 
 async def reset_memory(tx: Tx, scope: Scope, agent_id: str) -> Agent:
-    """Start the agent's memory afresh, with a run count of zero; the chat's messages stay."""
+    """Clear the agent's memory, count its runs from zero, and return the agent; the chat's messages stay."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
     memory = await agent_store.lock_memory(tx, scope, agent)
     await agent_store.save_memory(tx, scope, agent_id, memory, memory_after_reset(memory, now=tx.now))

@@ -195,7 +195,7 @@ def _check_port(host: str, port: int) -> Check:
 
 
 def _port_fix(error: OSError) -> str:
-    """Return the command that gets around this error of binding the port."""
+    """Return the command to run when the port cannot be bound because of this error."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return "export MNEMON_HOST=127.0.0.1"
     return "mnemon serve --port 0  # or export MNEMON_PORT=8766"
