@@ -92,6 +92,7 @@ async def readyz(request: Request) -> Response:
 
 
 def _json_response(data: ApiModel) -> Response:
+    """Return the model as a JSON response with its API field names, without the `data` and `meta` envelope."""
     return Response(data.model_dump_json(by_alias=True), media_type="application/json")
 
 

@@ -34,7 +34,7 @@ _CALLER_MOVED_ON = TurnError(
 async def begin_turn(
     tx: Tx, request: TurnRequest, settings: Settings, ask: Callable[[TurnPrompt], None]
 ) -> StartedTurn:
-    """Read the context, ask the model through `ask`, then store and lease the turn, or continue the one it belongs to.
+    """Build the prompt, give it to `ask`, then store a turn for the request, or continue the one that waits for it.
 
     Nothing else is written. `ask` is called as soon as the context is read, so that the model works while the message
     is stored. Its output must not be shown before the transaction is committed.
@@ -77,7 +77,7 @@ async def _build_prompt(
 
 
 async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> Turn:
-    """Store the turn as `answering` with a lease, queue its reflection, and abandon turns it overtakes."""
+    """Store a turn as `answering` with a lease, queue its reflection, and end turns that wait for tool results."""
     until = tx.now + TURN_LEASE
     incoming = NewTurn(
         user_name=request.user_name,
@@ -95,7 +95,7 @@ async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> T
 
 
 async def _continue_turn(tx: Tx, request: TurnRequest, stored: StoredTurn) -> Turn:
-    """Append the request's messages and tool results to the stored turn and lease it again."""
+    """Append the request's messages and tool results to a stored turn, lease it again, and return it."""
     until = tx.now + TURN_LEASE
     # Lock order of every writer: the person's row, then the turn's, then the work row.
     await lock_person(tx, stored.turn.scope)
@@ -145,7 +145,7 @@ async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) ->
 
 
 async def _abandon_waiting_turns(tx: Tx, request: TurnRequest, new_turn: str) -> None:
-    """Seal as interrupted the person's turns that wait for tool results: the caller went on without them."""
+    """End as interrupted the person's turns that wait for tool results: the caller went on without them."""
     if request.origin is not turns.TurnOrigin.OPENAI:
         return
     for turn_id, _ in await turns.list_waiting_turns(tx, request.scope):

@@ -68,7 +68,7 @@ class ReplyFailed:
     detail: str
 
     def to_error(self) -> MnemonError:
-        """Return the error to raise for a caller who gets no events."""
+        """Return the failure as an exception, for a caller who waits for the reply instead of its events."""
         if self.code == "reply_forgotten":
             return Conflict(self.detail, code=self.code)
         return ModelDown(self.detail, code=self.code)

@@ -164,7 +164,7 @@ def _parse_object(text: str) -> dict[str, Any]:
 
 
 def _text_tuple(value: Any) -> tuple[str, ...] | None:
-    """Return a list of texts as a tuple; None for any other value."""
+    """Return a JSON list of strings as a tuple; None for any other value."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         return None
     return tuple(value)

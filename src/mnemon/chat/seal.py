@@ -60,7 +60,7 @@ OnSeal = Callable[[Tx, Turn, ReplyOutcome], Awaitable[None]]
 
 
 async def seal_turn(tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False) -> SealedReply | None:
-    """Store the reply and seal the turn, or let it wait for the caller's tools; None if the person was forgotten.
+    """Store the reply and seal (end) its turn, or let it wait for tool results; None if the person was forgotten.
 
     With `again`, first look for what an earlier try stored: the response to its COMMIT may have been lost.
     """
@@ -100,7 +100,7 @@ async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> Seale
 
 
 async def _wait_for_caller(tx: Tx, started: StartedTurn, outcome: ReplyOutcome) -> None:
-    """Store that the turn waits for the caller's tool results, as long as a session waits for a message."""
+    """Store that the turn waits for the caller's tool results, for 30 minutes, as a session waits for a message."""
     until = tx.now + timedelta(minutes=30)
     calls = [call.id for call in outcome.calls]
     turn = started.turn

@@ -93,7 +93,7 @@ class ReplyStream:
                 self.task.cancel()
 
     def interrupt_reply(self, *, server_stops: bool = False) -> None:
-        """Stop the reply because its client left or the server stops; the text so far is sealed as interrupted."""
+        """Stop the reply because its client left or the server stops; the text so far is stored as interrupted."""
         if self._answer is not None:
             self._answer.server_stops = server_stops
         if self.task is not None and not self.sealing:
@@ -117,7 +117,7 @@ class ReplyStream:
             some = [await self._heard.get()]
 
     async def _run_reply(self, prompt: TurnPrompt) -> None:
-        """Make the reply, seal its turn, and emit the last event in any case."""
+        """Make the reply, store it and end its turn, and emit the last event in any case."""
         last: ChatEvent | None = None
         try:
             self._answer = ReplyGenerator(
@@ -175,12 +175,12 @@ class ReplyStreams:
                 stream.task.add_done_callback(lambda _: self._running.discard(stream))
 
     def stop(self) -> None:
-        """Interrupt every running reply; each is sealed with its text so far, and its client gets an error event."""
+        """Interrupt every running reply; the text so far is stored, and each client gets an error event."""
         for stream in self._running:
             stream.interrupt_reply(server_stops=True)
 
     async def close(self) -> None:
-        """Interrupt every running reply and wait until all turns are sealed."""
+        """Interrupt every running reply and wait until all their turns are stored as ended."""
         running = list(self._running)
         self.stop()
         await asyncio.gather(*(stream.task for stream in running if stream.task), return_exceptions=True)
@@ -189,7 +189,7 @@ class ReplyStreams:
 async def _seal_with_retries(
     services: Services, started: StartedTurn, outcome: ReplyOutcome, on_seal: OnSeal | None
 ) -> ChatEvent | None:
-    """Seal the turn and return its last event; None after half a minute of failures, then its lease expires."""
+    """Store the reply, end its turn, return the last event; None after half a minute of failures."""
     for attempt in range(_SEAL_TRIES):
         try:
             async with services.db.tx(started.turn.scope.org_id) as tx:

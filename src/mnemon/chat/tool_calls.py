@@ -32,7 +32,7 @@ class ToolCallResult:
 
     @property
     def text(self) -> str:
-        """The tool's result as JSON text."""
+        """The tool's result as JSON text, as the model reads it."""
         return json.dumps(self.content, ensure_ascii=False)
 
 

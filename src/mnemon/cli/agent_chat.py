@@ -51,6 +51,7 @@ async def _print_reply(client: Mnemon, agent_id: str, message: str) -> None:
 
 
 async def _read_line() -> str:
+    """Ask the operator for a message and return it stripped; an empty line or the end of input gives ""."""
     with contextlib.suppress(EOFError):
         return (
             await asyncio.to_thread(Prompt.ask, "[bold]you[/]", console=err, default="", show_default=False)

@@ -25,7 +25,7 @@ def agents_table(found: Sequence[dict[str, Any]]) -> Table:
 
 
 def agent_page(agent: dict[str, Any]) -> RenderableType:
-    """Return everything about one agent, with its last decisions."""
+    """Return what to print about one agent (the API's JSON): its settings, its memory, its last decisions."""
     team = agent["team"]
     memory = agent["memory"]
     reviews = agent["adapterConfig"].get("reviewDecisions")

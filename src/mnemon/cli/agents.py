@@ -38,7 +38,7 @@ ReviewOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command group to the program."""
+    """Add the command group `agents` to the Typer app."""
     app.add_typer(agents, name="agents")
 
 
@@ -238,6 +238,7 @@ async def find_agent(client: "Mnemon", who: str) -> dict[str, Any]:
 
 
 def _print_agent(agent: dict[str, Any], what: str, as_json: bool) -> None:
+    """Print an agent as JSON, or as one line: its name, what happened to it, its id."""
     if as_json:
         print_json(agent)
     else:

@@ -20,7 +20,7 @@ HeadFileOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the command group `audit` to the Typer app."""
     app.add_typer(audit, name="audit")
 
 
@@ -93,5 +93,6 @@ def _parse_head_options(head: str | None, head_file: typer.FileText | None) -> "
 
 
 def _head_json(found: "LogHead") -> dict[str, object]:
+    """Return the head of an audit log as JSON: entry count, each lane's last hash, the whole head, its fingerprint."""
     lanes = [{"lane": lane, "entries": one.seq, "hash": one.hash.hex()} for lane, one in found.filled_lanes.items()]
     return {"entries": found.entry_count, "lanes": lanes, "head": str(found), "fingerprint": found.fingerprint}

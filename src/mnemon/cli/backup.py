@@ -40,18 +40,21 @@ class Survivor(Protocol):
 
 
 def _ledger_survivor() -> Survivor:
+    """Return what carries the ledger of forgotten data from the replaced database to the restored one."""
     from mnemon.custody.replay import LedgerCarryover
 
     return LedgerCarryover()
 
 
 def _revocation_survivor() -> Survivor:
+    """Return what carries the revocations of keys from the replaced database to the restored one."""
     from mnemon.access.carryover import RevocationCarryover
 
     return RevocationCarryover()
 
 
 def _withdrawal_survivor() -> Survivor:
+    """Return what carries the withdrawals of sources from the replaced database to the restored one."""
     from mnemon.memory.sources.survivor import WithdrawalSurvivor
 
     return WithdrawalSurvivor()
@@ -62,7 +65,7 @@ SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger_survivor, _revocation_s
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the commands `backup` and `restore` to the Typer app."""
     app.command("backup")(backup)
     app.command("restore")(restore)
 
@@ -92,6 +95,7 @@ def backup(
 
 
 def _refuse_existing(file: Path, force: bool) -> None:
+    """Raise Conflict if the file exists, unless `force` allows replacing it."""
     from mnemon.errors import Conflict
 
     if file.exists() and not force:
@@ -99,6 +103,7 @@ def _refuse_existing(file: Path, force: bool) -> None:
 
 
 async def _write_backup(settings: "Settings", file: Path) -> int:
+    """Dump the database to the file, read the file back, and return how many tables it holds."""
     from mnemon.cli.services import ensure_database, session_url
     from mnemon.db.backup import dump_database, find_tools, read_archive
 
@@ -137,6 +142,7 @@ def restore(
 
 
 async def _restore_backup(settings: "Settings", file: Path, force: bool) -> "tuple[BackupArchive, list[str]]":
+    """Restore the file into the database, migrate it, and return the archive and a note per kept kind of record."""
     from mnemon.app import make_services
     from mnemon.cli.services import ensure_database, migrate_to_current, session_url
     from mnemon.db.backup import find_tools, load_archive, read_archive
@@ -174,12 +180,12 @@ async def _record_restore(services: "Services") -> None:
 
 
 async def apply_survivors(services: "Services", survivors: "list[Survivor]") -> list[str]:
-    """Apply every survivor to the restored database; return a sentence for each."""
+    """Apply the records that must survive the restore to the new database; return a sentence for each kind."""
     return [await survivor.apply_to(services) for survivor in survivors]
 
 
 async def _prepare_restore(url: str, force: bool) -> "list[Survivor]":
-    """Return the survivors, filled from the database to be replaced.
+    """Return the records that must survive the restore, read from the database to be replaced.
 
     Raises Conflict while others are connected, or when there is data and no --force.
     """

@@ -17,7 +17,7 @@ _MAX_SHOWN = 30
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `chat` to the Typer app."""
     app.command("chat")(takes_server(chat))
 
 
@@ -120,7 +120,7 @@ class _Conversation:
 
 
 async def _run_conversation(conversation: _Conversation, user: str) -> None:
-    """Read messages and commands line by line until `/quit` or the end of the input."""
+    """Read messages and commands from the terminal and answer each, until `/quit` or the end of the input."""
     err.print(f"Chatting as {safe_markup(user)}. {_HELP}", soft_wrap=True)
     while True:
         try:
@@ -138,7 +138,7 @@ async def _run_conversation(conversation: _Conversation, user: str) -> None:
 
 
 async def _follow_line(conversation: _Conversation, line: str) -> None:
-    """Follow a command or send a message; an error is printed and the conversation goes on."""
+    """Run a typed command or send a typed message; print an error instead of ending the conversation."""
     from mnemon.cli.client_errors import explained_error
     from mnemon.client.errors import ClientError
     from mnemon.errors import MnemonError

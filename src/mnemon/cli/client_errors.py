@@ -26,7 +26,7 @@ _GATEWAY_STATUSES = (502, 503, 504)
 
 @contextmanager
 def explain_client_errors(url: str) -> Iterator[None]:
-    """Turn an error of the client in the block into one of ours, which has an exit code."""
+    """Raise an error of the client in this block as a MnemonError, with a sentence and an exit code."""
     try:
         yield
     except ClientError as error:
@@ -34,7 +34,7 @@ def explain_client_errors(url: str) -> Iterator[None]:
 
 
 def explained_error(error: ClientError, url: str) -> MnemonError:
-    """Return the error as one of ours, with a sentence and the next step."""
+    """Return the client's error as a MnemonError, with what is wrong and the next step."""
     if isinstance(error, ApiError):
         return _explain_problem(error, url)
     if isinstance(error, UnexpectedAnswer):
@@ -46,6 +46,7 @@ def explained_error(error: ClientError, url: str) -> MnemonError:
 
 
 def _explain_problem(error: ApiError, url: str) -> MnemonError:
+    """Return the CLI's error for an error response of the server: what is wrong, and the next step."""
     if error.code == "unknown":  # not a problem of ours: another program, or a proxy in front of the server
         if error.status in _GATEWAY_STATUSES:
             return Unavailable(
@@ -67,11 +68,13 @@ def _explain_problem(error: ApiError, url: str) -> MnemonError:
 
 
 def _field_name(fault: object) -> str:
+    """Return the name of the field that a validation error points to, as "`name`:"."""
     pointer = str(fault.get("pointer", "")) if isinstance(fault, dict) else ""
     return f"`{pointer.lstrip('/?')}`:"
 
 
 def _explain_silence(error: Unreachable, url: str) -> MnemonError:
+    """Return Unavailable with the reason why no response came: TLS, an unknown host, a refused connection."""
     cause = _root_cause(error)
     if isinstance(cause, ssl.SSLCertVerificationError):
         return Unavailable(
@@ -104,6 +107,7 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _not_mnemon(url: str, status: int) -> str:
+    """Return the sentence for a response that no Mnemon server gives."""
     return (
         f"{url} answered {status}, but not as a Mnemon server does. Check the address: it is the one that "
         "`mnemon serve` prints."

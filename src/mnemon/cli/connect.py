@@ -47,7 +47,7 @@ def call_server(
 async def open_client(
     server: ServerOptions, *, worker: bool = False, forgets: bool = False, body_bytes: int = 0
 ) -> AsyncIterator[Mnemon]:
-    """Yield a client of the chosen server; its errors become ours, each a sentence with a next step."""
+    """Yield a client of the chosen server; its errors are raised as MnemonErrors, each with a next step."""
     chosen = choose_server(server, read_environment())
     if not isinstance(chosen, LocalServer):
         async with _client_of(chosen.url, chosen.key) as client:
@@ -81,6 +81,7 @@ async def first_items(pages: AsyncIterator[R], most: int) -> list[R]:
 
 @asynccontextmanager
 async def _client_of(url: str, key: str) -> AsyncIterator[Mnemon]:
+    """Yield a client of this server with this key; errors of the client become errors of the CLI."""
     async with Mnemon(url, key, timeout=_REPLY_TIMEOUT_S, retries=_RETRIES) as client:
         with explain_client_errors(url):
             yield client

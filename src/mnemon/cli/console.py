@@ -6,7 +6,7 @@ from mnemon.cli.terminal import JsonOption, OrgOption, out, print_json, run, set
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `console` to the Typer app."""
     app.command("console")(console)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the commands `export`, `import` and `forget` to the Typer app."""
     app.command("export")(takes_server(export))
     app.command("import")(takes_server(import_))
     app.command("forget")(takes_server(forget))
@@ -130,6 +130,7 @@ def forget(
 
 
 def _print_receipt(receipt: dict[str, Any]) -> None:
+    """Print the receipt of a forgetting: its id, and the rows removed, redacted and kept, by table."""
     out.print(f"Forgotten: {receipt['total']:,} rows. Receipt {safe_markup(receipt['id'])}.")
     for table, number in receipt["removed"].items():
         if number:

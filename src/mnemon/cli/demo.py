@@ -23,7 +23,7 @@ RenewReservation = Callable[[], Awaitable[None]]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `demo` to the Typer app."""
     app.command("demo")(demo)
 
 
@@ -47,6 +47,7 @@ def demo(
 
 
 async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
+    """Create the organization and play the demo in it; return the number of steps and a console sign-in link."""
     from mnemon.access.audit import record_command
     from mnemon.access.organizations import check_organization_name
     from mnemon.access.signin import create_link
@@ -75,7 +76,7 @@ async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
 
 
 async def _play_steps(services: "Services", url: str, org: str, renew: RenewReservation) -> int:
-    """Play the steps of the story that lie in the past; return how many there were."""
+    """Play the demo's steps up to now, and return how many there were."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from mnemon.cli.story.player import open_player

@@ -21,7 +21,7 @@ STATE_LABELS = {"ok": "[green]ok  [/]", "warn": "[yellow]warn[/]", "fail": "[red
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `doctor` to the Typer app."""
     app.command("doctor")(doctor)
 
 
@@ -40,6 +40,7 @@ def doctor(data_dir: DataDirOption = None, database_url: DatabaseUrlOption = Non
 
 
 def _print_checks(found: "list[Check]") -> None:
+    """Print each check with its state, detail and fix, then how many passed, warned and failed."""
     for one in found:
         out.print(f"{STATE_LABELS[one.state]} [bold]{one.name:<15}[/] {safe_markup(one.detail)}", soft_wrap=True)
         if one.fix:
@@ -50,6 +51,7 @@ def _print_checks(found: "list[Check]") -> None:
 
 
 async def _run_checks(**flags: object) -> "list[Check]":
+    """Run every check under these settings and return the results; only the first if the settings are invalid."""
     import os
     from pathlib import Path
 

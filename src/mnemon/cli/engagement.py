@@ -15,7 +15,7 @@ _BAR_WIDTH = 20
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `engagement` to the Typer app."""
     app.command("engagement")(takes_server(show))
 
 
@@ -54,6 +54,7 @@ def show(
 
 
 def _render_document(document: dict[str, Any]) -> "list[RenderableType]":
+    """Return an engagement (the API's JSON) as Rich renderables: a headline, then a list per section."""
     from rich.rule import Rule
     from rich.text import Text
 
@@ -95,12 +96,14 @@ def _render_section(title: str, items: "list[tuple[str, Text, str]]", empty: str
 
 
 def _two_lines(first: str, second: str) -> "Text":
+    """Return these two lines as one Rich text, the second dimmed."""
     from rich.text import Text
 
     return Text.assemble(first, "\n", (second, "dim"))
 
 
 def _hypothesis_text(hypothesis: dict[str, Any]) -> "Text":
+    """Return a hypothesis as text: a bar of its confidence, its statement, its evidence line by line."""
     from rich.text import Text
 
     filled = round(hypothesis["confidence"] * _BAR_WIDTH)
@@ -118,6 +121,7 @@ def _hypothesis_text(hypothesis: dict[str, Any]) -> "Text":
 
 
 def _history_table(changes: list[dict[str, Any]]) -> "RenderableType":
+    """Return the changes of an engagement as a table, one row per change."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

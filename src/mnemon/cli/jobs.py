@@ -16,7 +16,7 @@ jobs = typer.Typer(no_args_is_help=True, help="List and retry background jobs.")
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command group to the program."""
+    """Add the command group `jobs` to the Typer app."""
     app.add_typer(jobs, name="jobs")
 
 
@@ -77,6 +77,7 @@ def retry(
 
 
 def _print_jobs(found: list[dict[str, Any]]) -> None:
+    """Print each job on a line: id, kind, status, attempts; below it what it waits for and its last error."""
     for job in found:
         tries = f"{job['attempts']} {'try' if job['attempts'] == 1 else 'tries'}"
         kind, status = safe_markup(job["kind"].ljust(12)), safe_markup(job["status"].ljust(8))
@@ -88,4 +89,5 @@ def _print_jobs(found: list[dict[str, Any]]) -> None:
 
 
 def _jobs_phrase(number: int) -> str:
+    """Return "job is" for one and "jobs are" for any other number."""
     return "job is" if number == 1 else "jobs are"

@@ -15,7 +15,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def register(app: typer.Typer) -> None:
-    """Add both commands to the program."""
+    """Add the commands `login` and `logout` to the Typer app."""
     app.command("login")(login)
     app.command("logout")(logout)
 

@@ -28,6 +28,7 @@ app = typer.Typer(
 
 
 def _print_version(wanted: bool) -> None:
+    """Print the version and exit if the flag was given."""
     if wanted:
         from importlib.metadata import version
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `mcp` to the Typer app."""
     app.command("mcp")(mcp)
 
 
@@ -53,6 +53,7 @@ class _ServeOptions:
 
 
 async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
+    """Serve the MCP tools on stdin and stdout until the client closes them, as the key's caller or the operator."""
     from mnemon.access.rate import RateLimit
     from mnemon.cli.services import assert_embedder, open_services, require_organization
     from mnemon.logs import configure_logs
@@ -81,7 +82,7 @@ async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
 
 
 async def _key_caller(services: "Services", rate_limit: "RateLimit", to: _ServeOptions, key: str) -> "McpCaller":
-    """Authenticate the key and return its caller.
+    """Authenticate the API key and return the caller whose scopes and person every tool call gets.
 
     Called for each request, so that a revoked key stops working while the process runs.
     """

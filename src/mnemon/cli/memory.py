@@ -23,7 +23,7 @@ _BAR_WIDTH = 16
 
 
 def register(app: typer.Typer) -> None:
-    """Add both commands to the program."""
+    """Add the commands `remember` and `recall` to the Typer app."""
     app.command("remember")(takes_server(remember))
     app.command("recall")(takes_server(recall))
 
@@ -120,6 +120,7 @@ def _parse_entity(about: str | None) -> Any:
 
 
 def _print_stored(stored: Any) -> None:
+    """Print what `remember` stored: a memory or a todo, or why it was not stored."""
     word = {"created": "Remembered", "updated": "Updated"}.get(stored["outcome"], "Not stored:")
     out.print(f"[bold green]{word}[/] {safe_markup(stored['content'])}")
     if "why" in stored:
@@ -133,6 +134,7 @@ def _print_stored(stored: Any) -> None:
 
 
 def _print_found(found: Any, *, why: bool) -> None:
+    """Print the results of a search, best first, after the entity cards; with `why`, the parts of each score."""
     if not found["results"]:
         out.print('Nothing is remembered about that yet. Try: [bold]mnemon remember "Lives in Austin"[/]')
         return
@@ -149,7 +151,7 @@ def _print_found(found: Any, *, why: bool) -> None:
 
 
 def _describe_memory(memory: Any) -> tuple[str, str]:
-    """Return a memory's text, marked as prompts mark it, and a line of details."""
+    """Return a memory's text, with its source if not the person, and a line of details, both to print."""
     from mnemon.memory.trust import Trust, marked_text
 
     level = Trust(memory["trustLevel"])

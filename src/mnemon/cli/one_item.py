@@ -28,7 +28,7 @@ def isolation_of(services: "Services") -> Isolation:
 
 
 def main() -> None:
-    """Run the item that the worker names, then exit."""
+    """Run the one work item that the parent worker sends on stdin, then exit."""
     from mnemon.jobs.child import ParentWorker
 
     parent = ParentWorker()
@@ -40,6 +40,7 @@ def main() -> None:
 
 
 async def _run_item(parent: "ParentWorker", order: ChildOrder) -> None:
+    """Open the services that the order describes and run its work item, reporting to the parent worker."""
     from mnemon.app import all_job_kinds
     from mnemon.cli.services import open_services_at
     from mnemon.jobs.child import run_order

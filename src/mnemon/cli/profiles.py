@@ -25,7 +25,7 @@ class Profile:
 
 
 def profiles_file(environment: Mapping[str, str]) -> Path:
-    """Return where the profiles are stored."""
+    """Return the path of the file that stores the user's profiles (servers and keys)."""
     home = environment.get("XDG_CONFIG_HOME", "")
     # The XDG specification: a path that is not absolute is ignored.
     folder = Path(home) if home.startswith("/") else Path.home() / ".config"
@@ -67,6 +67,7 @@ def profile_not_found(name: str, known: Mapping[str, Profile]) -> NotFound:
 
 
 def _write_profiles(profiles: Mapping[str, Profile], environment: Mapping[str, str]) -> Path:
+    """Write the profiles to the user's profile file, readable by nobody else; return its path."""
     path = profiles_file(environment)
     write_private(path, json.dumps({name: asdict(one) for name, one in profiles.items()}, indent=2) + "\n")
     return path

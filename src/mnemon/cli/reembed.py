@@ -33,7 +33,7 @@ class ReembedResult:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
+    """Add the command `reembed` to the Typer app."""
     app.command("reembed")(reembed)
 
 
@@ -54,6 +54,7 @@ def reembed(to: EmbedderOption = None, drop_old: DropOldOption = False, as_json:
 
 
 async def _reembed_organizations(settings: "Settings", drop_old: bool) -> ReembedResult:
+    """Re-embed every organization that has vectors of another model; return counts and the seconds taken."""
     from mnemon.access.organizations import list_organizations
     from mnemon.app import embeddable_texts
     from mnemon.cli.services import open_services, operator_tx
@@ -98,6 +99,7 @@ async def _reembed_with_progress(services: "Services", org_ids: list[str]) -> in
 
 
 def _progress_reporter(bars: "Bars", org_id: str) -> "ReportProgress":
+    """Add a progress bar for the organization and return the function that updates it."""
     task = bars.add_task(org_id, total=None)
 
     def update_bar(progress: "ReembedProgress") -> None:

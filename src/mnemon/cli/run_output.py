@@ -32,7 +32,7 @@ def runs_table(found: Sequence[dict[str, Any]], names: Mapping[str, str]) -> Tab
 
 
 def run_page(run: dict[str, Any], name: str) -> RenderableType:
-    """Return everything about one run, with the conviction history of its re-examinations."""
+    """Return what to print about one run (the API's JSON): status, card, cost, and its re-examinations' scores."""
     rows = Table(box=None, show_header=False, pad_edge=False)
     rows.add_column(style="dim")
     rows.add_column(overflow="fold")
@@ -78,10 +78,12 @@ def event_text(event: Event) -> str | None:
 
 
 def _status_text(run: dict[str, Any]) -> Text:
+    """Return the run's status in its colour."""
     return Text(run["status"], style=_STATUS_COLOUR.get(run["status"], ""))
 
 
 def _cost_text(usage: dict[str, Any]) -> str:
+    """Return a run's usage in one line: calls, tokens in and out, cost and model where known."""
     money = f" · ${usage['costUsd']:.4f}" if usage["costUsd"] is not None else ""
     model = f" · {usage['model']}" if usage["model"] else ""
     return f"{usage['calls']} calls · {usage['inputTokens']} tokens in · {usage['outputTokens']} out{money}{model}"

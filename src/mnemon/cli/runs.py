@@ -19,7 +19,7 @@ _QUEUED_HINT_S = 15.0
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command group to the program."""
+    """Add the command group `runs` to the Typer app."""
     app.add_typer(runs, name="runs")
 
 
@@ -141,6 +141,7 @@ async def _print_events(client: "Mnemon", run_id: str) -> None:
 
 
 def _print_queued_hint() -> None:
+    """Print to stderr that the run still waits for a worker, and how to start one."""
     err.print(
         "[yellow]! It still waits for a worker. `mnemon worker` starts one; Ctrl-C ends the watching, not the run.[/]",
         soft_wrap=True,
@@ -155,6 +156,7 @@ async def _load_run(client: "Mnemon", run_id: str) -> tuple[dict[str, Any], str]
 
 
 def _print_page(run: dict[str, Any], name: str, as_json: bool) -> None:
+    """Print a run as JSON, or as a page headed by its agent's name."""
     from mnemon.cli.run_output import run_page
 
     if as_json:
@@ -164,6 +166,7 @@ def _print_page(run: dict[str, Any], name: str, as_json: bool) -> None:
 
 
 def _print_run(run: dict[str, Any], as_json: bool) -> None:
+    """Print a run as JSON, or as one line: its id, its state and its outcome."""
     if as_json:
         print_json(run)
     else:

@@ -32,7 +32,7 @@ def safe_markup(text: object) -> str:
 
 @reads_outside_text
 def safe_json(text: str) -> str:
-    """Return the JSON with those characters written as escapes, which parses to the same value."""
+    """Return JSON text in which every character that a terminal would execute is escaped; it parses to the same."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _UNSAFE.search(text) else text
 
 
@@ -40,7 +40,7 @@ class SafeConsole(Console):
     """A rich console that makes everything printed safe; rich's own control codes still go out."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render to segments whose text is safe."""
+        """Yield the Rich segments of what is printed, with control characters in their text made visible."""
         return _safe_segments(super().render(renderable, options))
 
     def out(self, *objects: Any, **options: Any) -> None:
@@ -49,6 +49,7 @@ class SafeConsole(Console):
 
 
 def _safe_segments(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """Yield the Rich segments with control characters in their text made visible."""
     for one in segments:
         safe = one if one.control else Segment(safe_text(one.text), one.style)
         yield one if safe.text == one.text else safe

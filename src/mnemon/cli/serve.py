@@ -39,7 +39,7 @@ _SWITCH_INTERVAL_S = 0.001
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the commands `serve`, `worker` and `migrate` to the Typer app."""
     app.command("serve")(serve)
     app.command("worker")(worker)
     app.command("migrate")(migrate)
@@ -60,6 +60,7 @@ def serve(
 
 
 async def _run_server(settings: "Settings", with_worker: bool, prefix: str, *, over_http: bool) -> None:
+    """Open the database and serve until a signal stops it; `prefix` and `over_http` are for `print_welcome`."""
     from mnemon.api.connections import allow_open_files
     from mnemon.api.server import HttpServer, bind_socket
     from mnemon.app import make_app
@@ -125,6 +126,7 @@ def worker(data_dir: DataDirOption = None, database_url: DatabaseUrlOption = Non
 
 
 async def _run_worker(settings: "Settings") -> None:
+    """Take and run jobs until a signal stops it; serve metrics too if a port is set for them."""
     from prometheus_client import start_http_server
 
     from mnemon.api.server import listen_refusal

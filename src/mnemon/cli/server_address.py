@@ -44,12 +44,12 @@ class ServerAddress:
 
     @property
     def url(self) -> str:
-        """The URL to use on this machine."""
+        """The server's URL for programs on the same machine."""
         host = self.reachable_host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def accepts_connections(self) -> bool:
-        """Say whether something listens there; not so after a restart in which another process got the same id."""
+        """Say whether something listens at this address; after a reboot another process may have the server's id."""
         try:
             socket.create_connection((self.reachable_host, self.port), timeout=_CONNECT_TIMEOUT_S).close()
         except ConnectionRefusedError:
@@ -71,7 +71,7 @@ def database_name(settings: "Settings") -> str:
 
 @contextmanager
 def announce_server(data_dir: Path, address: ServerAddress) -> Iterator[None]:
-    """Keep the address in the data directory while the block runs.
+    """Write the server's address to the data directory, where commands find it, while the block runs.
 
     A second server of the same directory leaves the file of the first one, and a directory that cannot be written to
     gets none.

@@ -134,7 +134,7 @@ class _Place:
 def _places(
     options: ServerOptions, environment: Mapping[str, str], load: Callable[[], Mapping[str, Profile]]
 ) -> list[_Place]:
-    """Return what names a server, in the order in which it counts."""
+    """Return the places that may name a server and a key (options, environment, profiles), the first to count first."""
     url, key, named = (environment.get(f"MNEMON_{name}", "").strip() or None for name in ("URL", "KEY", "PROFILE"))
     places = [_Place(url=options.url, key=options.key and options.key.strip())]
     if options.profile:
@@ -150,6 +150,7 @@ def _places(
 
 
 def _profile_place(name: str, known: Mapping[str, Profile]) -> _Place:
+    """Return the address and key of the profile of this name; raise if there is none."""
     if name not in known:
         raise profile_not_found(name, known)
     return _Place(url=known[name].url, key=known[name].key, is_profile=True)

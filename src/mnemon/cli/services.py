@@ -75,7 +75,7 @@ def session_url(settings: Settings, url: str) -> str:
 
 @asynccontextmanager
 async def open_services(settings: Settings, *, migrated: bool = False, create: bool = False) -> AsyncIterator[Services]:
-    """Yield the services over a database with this version's schema.
+    """Yield the services (database, models, clock) over a database with this version's schema.
 
     `migrated` applies pending migrations; without it, a database that lacks some is refused. `create` makes the
     embedded database where there is none.
@@ -129,6 +129,7 @@ async def tables_without_rights(settings: Settings, url: str) -> list[str]:
 
 
 async def _refuse_old_schema(settings: Settings, url: str) -> None:
+    """Raise Misconfigured if migrations are pending, and DatabaseDown if the database does not answer."""
     try:
         if not await pending_migrations(url):
             return

@@ -17,7 +17,7 @@ MAX_LISTED = 200
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the commands `sources` and `withdraw` to the Typer app."""
     app.command("sources")(takes_server(sources))
     app.command("withdraw")(takes_server(withdraw))
 
@@ -97,7 +97,7 @@ def withdraw(
 
 
 def _question(counted: dict[str, Any], user: str | None) -> str:
-    """Return the question that names and counts what would be withdrawn."""
+    """Return the question to confirm a withdrawal, with the source's name and the counts of what it would change."""
     people = f"{counted['people']:,} people" if user is None else user
     name = _shown_name({"origin": counted["source"]})
     versions = f"{counted['versions']:,} past versions and {counted['todos']:,} open todos"
@@ -106,17 +106,20 @@ def _question(counted: dict[str, Any], user: str | None) -> str:
 
 
 def _shown_name(source: dict[str, Any]) -> str:
+    """Return the name of a source (the API's JSON), with control characters escaped for printing."""
     from mnemon.memory.sources.overview import printable_name
 
     return printable_name(source["origin"])
 
 
 def _counts_text(one: dict[str, Any]) -> str:
+    """Return in one line how many memories and todos a source has, by state."""
     held = f"{one['active']:,} active ({one['claims']:,} claims), {one['archived']:,} archived"
     return f"{held}, {one['past']:,} past, {one['todos']:,} todos"
 
 
 def _print_memories(found: list[dict[str, Any]], counted: list[dict[str, Any]], user: str, as_json: bool) -> None:
+    """Print a source's memories, as JSON or a line each; to stderr, what the list leaves out."""
     if as_json:
         print_json(found)
     else:
@@ -144,6 +147,7 @@ def _unlisted_text(found: list[dict[str, Any]], counted: list[dict[str, Any]], u
 
 
 def _print_receipt(done: dict[str, Any]) -> None:
+    """Print the receipt of a withdrawal: its id, and how many people, memories, versions and todos it changed."""
     gone = f"{len(done['archived']):,} archived, {len(done['restored']):,} restored to what they said before"
     people = "1 person" if done["people"] == 1 else f"{done['people']:,} people"
     left = f"Past versions: {done['versions']:,}. Todos dropped: {done['todos']:,}."

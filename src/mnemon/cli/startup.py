@@ -92,10 +92,12 @@ def print_welcome(settings: Settings, port: int, *, key: str | None, link: str, 
 
 
 def _everywhere(settings: Settings) -> bool:
+    """Say whether the server listens on every network interface."""
     return settings.host in EVERY_INTERFACE
 
 
 def _server_url(settings: Settings, port: int) -> str:
+    """Return the server's URL at this port."""
     return ServerAddress(host=settings.host, port=port).url
 
 

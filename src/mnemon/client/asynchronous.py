@@ -35,8 +35,7 @@ Shape = TypeVar("Shape")
 class Mnemon(AsyncCalls):
     """A client of one server with one key.
 
-    `user_id` and `persona_id` are the defaults for calls that do not name their own: every method that takes `**person`
-    accepts both.
+    `user_id` and `persona_id` are defaults: every method that takes `**person` accepts both, and overrides them.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Mnemon(AsyncCalls):
 
     # async only: end
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the client's connections to the server."""
         await self._transport.close()
 
     # Turns
@@ -121,7 +120,7 @@ class Mnemon(AsyncCalls):
         return await self._request_as(Recorded, "POST", "/api/turns", body)
 
     async def turn_report(self, turn_id: str) -> dict[str, Any]:
-        """Return a turn and what its reflection did."""
+        """Return a turn by its id, with what its reflection stored, updated, skipped and rejected."""
         return await self._request_as(dict[str, Any], "GET", f"/api/turns/{turn_id}")
 
     async def context(
@@ -178,7 +177,7 @@ class Mnemon(AsyncCalls):
             yield memory
 
     async def memory(self, memory_id: str) -> Memory:
-        """Return one memory."""
+        """Return the memory of this id."""
         return await self._request_as(Memory, "GET", f"/api/memories/{memory_id}")
 
     async def change_memory(self, memory_id: str, **changes: Any) -> Memory:
@@ -251,7 +250,7 @@ class Mnemon(AsyncCalls):
         return found
 
     async def create_agent(self, **agent: Any) -> Agent:
-        """Create an agent."""
+        """Create an agent from these fields and return it."""
         return await self._request_as(Agent, "POST", "/api/agents", agent)
 
     async def agents(self) -> list[Agent]:
@@ -259,20 +258,20 @@ class Mnemon(AsyncCalls):
         return [agent async for agent in self._iter_pages("/api/agents", {}, 100)]
 
     async def run(self, agent_id: str, prompt: str | None = None) -> Run:
-        """Queue a run of the agent."""
+        """Queue a run of the agent, with this prompt or its default one, and return the run."""
         body = {} if prompt is None else {"prompt": prompt}
         return await self._request_as(Run, "POST", f"/api/agents/{agent_id}/runs", body)
 
     async def run_status(self, run_id: str) -> Run:
-        """Return a run."""
+        """Return the run of this id as it is now."""
         return await self._request_as(Run, "GET", f"/api/runs/{run_id}")
 
     async def re_examine(self, run_id: str) -> Run:
-        """Queue a run that examines the decision again."""
+        """Queue a run in which the agent re-examines this run's decision; return the new run."""
         return await self._request_as(Run, "POST", f"/api/runs/{run_id}/re-examine")
 
     async def resolve(self, run_id: str, outcome: str, note: str | None = None) -> Run:
-        """Record the outcome of a decision."""
+        """Record the outcome of the run's decision and return the run."""
         body = {"outcome": outcome} if note is None else {"outcome": outcome, "note": note}
         return await self._request_as(Run, "POST", f"/api/runs/{run_id}/resolve", body)
 
@@ -314,17 +313,17 @@ class Mnemon(AsyncCalls):
         answer = await self._request_as(dict[str, list[list[str]]], "POST", "/api/notes/namespaces", body)
         return answer["namespaces"]
 
-    # Requests
-
     async def _request_as(self, shape: type[Shape], method: str, path: str, body: Any = None, **options: Any) -> Shape:
         """Return the `data` of the response, which the API says has this shape; it is not checked."""
         data: Shape = await self._request_data(method, path, body, **options)
         return data
 
     async def _wait_until_ready(self) -> None:
+        """Return once `/readyz` answers 200; raise the last error when the retries are used up."""
         await self._transport.send("GET", "/readyz")
 
     def _notes_owner(self, person: Mapping[str, str]) -> str:
+        """Return the user id of the call or the client; raise ValueError if neither names one."""
         owner = person.get("user_id", self.user_id)
         if owner is None:
             raise ValueError("Notes belong to a person. Pass user_id=... to the call or to Mnemon(...).")

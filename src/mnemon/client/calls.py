@@ -27,11 +27,11 @@ class AsyncCalls:
         return await self._request_object("GET", f"/api/agents/{_segment(agent_id)}")
 
     async def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
-        """Change an agent; fields that are left out stay."""
+        """Change these fields of an agent and return it; fields that are left out stay."""
         return await self._request_object("PATCH", f"/api/agents/{_segment(agent_id)}", changes)
 
     async def delete_agent(self, agent_id: str) -> dict[str, Any]:
-        """Delete an agent with its runs and its chat."""
+        """Delete an agent with its runs and its chat; return `{"id": …, "deleted": True}`."""
         return await self._request_object("DELETE", f"/api/agents/{_segment(agent_id)}")
 
     async def reset_agent(self, agent_id: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class AsyncCalls:
             yield run
 
     async def cancel_run(self, run_id: str) -> dict[str, Any]:
-        """Cancel a run that is queued or running."""
+        """Cancel a run that is queued or running, and return it."""
         return await self._request_object("POST", f"/api/runs/{_segment(run_id)}/cancel")
 
     async def re_examinations(self, run_id: str) -> list[dict[str, Any]]:
@@ -81,7 +81,7 @@ class AsyncCalls:
             yield job
 
     async def retry_job(self, job_id: str) -> dict[str, Any]:
-        """Make a job due at once, with all its attempts again."""
+        """Make a job due at once, with all its attempts again, and return it."""
         return await self._request_object("POST", f"/api/jobs/{_segment(job_id)}/retry")
 
     # Engagement, sources and custody
@@ -119,11 +119,10 @@ class AsyncCalls:
         imported: dict[str, Any] = _data_of(answer)
         return imported
 
-    # How a request is made
-
     async def _request_object(
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
+        """Send a request; return the `data` of the response, which the API says is an object."""
         found: dict[str, Any] = await self._request_data(method, path, body, query=query)
         return found
 
@@ -136,6 +135,7 @@ class AsyncCalls:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
+        """Send a request; return the `data` of the response, or all of it on a route without the envelope."""
         answer = await self._transport.send(method, path, body=body, query=query, headers=headers)
         if path.startswith("/api/"):
             return _data_of(answer)
@@ -143,6 +143,7 @@ class AsyncCalls:
         return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
 
     async def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int | None) -> AsyncIterator[Any]:
+        """Yield the items of a list route, page by page, `limit` to a page."""
         cursor: str | None = None
         while True:
             answer = await self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})
@@ -161,5 +162,5 @@ def _data_of(answer: Any) -> Any:
 
 
 def _segment(name: str) -> str:
-    """Return an id as one segment of a path."""
+    """Return an id quoted as one segment of a URL's path."""
     return quote(name, safe="")

@@ -17,7 +17,7 @@ class PerLoop(httpx2.AsyncBaseTransport):
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncHTTPTransport] = WeakKeyDictionary()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request with the pool of the running loop."""
+        """Send the request with the connection pool of the running event loop; return the response."""
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:

@@ -48,7 +48,7 @@ class Transport:
         self._retries = retries
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         self._http.close()
 
     def send(
@@ -61,8 +61,7 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request with a JSON body, or with `content` as it is, and return the response's JSON; retry while that
-        may help.
+        """Send JSON, or `content` as it is, and return the response's JSON; retry while that may help.
 
         Raises ApiError for a problem, UnexpectedAnswer for another program's answer, Unreachable when none came.
         """
@@ -120,15 +119,16 @@ class Transport:
 
 
 def _iter_events(response: httpx2.Response) -> Iterator[Event]:
+    """Yield the events of an SSE response, without those that have no data, such as heartbeats."""
     parser = SseParser()
     for piece in response.iter_bytes():
         for event in parser.feed(piece):
-            # A heartbeat may be an event without data.
             if event.data:
                 yield decode_event(event)
 
 
 def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
+    """Sleep for what Retry-After says, or 0.2 s doubled with each attempt; at most 10 s, with jitter."""
     seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.2 * 2**attempt
     # Jitter, so that clients that failed together do not come back together.
     spread = 0.5 + random.random() / 2  # noqa: S311  not a secret
@@ -136,7 +136,7 @@ def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
 
 
 def _may_retry(response: httpx2.Response) -> bool:
-    """Say whether the same request may succeed in a moment."""
+    """Say whether the request may succeed if it is sent again: 429, 502, 503, 504, or a first attempt still runs."""
     if response.status_code == 409:
         # The first attempt may still be running; any other conflict would only repeat itself.
         return _problem_of(response).get("code") == "idempotency_in_progress"
@@ -144,6 +144,7 @@ def _may_retry(response: httpx2.Response) -> bool:
 
 
 def _read_response(response: httpx2.Response) -> Any:
+    """Return the JSON of a response, None if it is empty; raise ApiError for 4xx and 5xx."""
     if response.status_code >= 400:
         raise ApiError(response.status_code, _problem_of(response))
     if not response.content:
@@ -180,11 +181,11 @@ class Calls:
         return self._request_object("GET", f"/api/agents/{_segment(agent_id)}")
 
     def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
-        """Change an agent; fields that are left out stay."""
+        """Change these fields of an agent and return it; fields that are left out stay."""
         return self._request_object("PATCH", f"/api/agents/{_segment(agent_id)}", changes)
 
     def delete_agent(self, agent_id: str) -> dict[str, Any]:
-        """Delete an agent with its runs and its chat."""
+        """Delete an agent with its runs and its chat; return `{"id": …, "deleted": True}`."""
         return self._request_object("DELETE", f"/api/agents/{_segment(agent_id)}")
 
     def reset_agent(self, agent_id: str) -> dict[str, Any]:
@@ -213,7 +214,7 @@ class Calls:
             yield run
 
     def cancel_run(self, run_id: str) -> dict[str, Any]:
-        """Cancel a run that is queued or running."""
+        """Cancel a run that is queued or running, and return it."""
         return self._request_object("POST", f"/api/runs/{_segment(run_id)}/cancel")
 
     def re_examinations(self, run_id: str) -> list[dict[str, Any]]:
@@ -234,7 +235,7 @@ class Calls:
             yield job
 
     def retry_job(self, job_id: str) -> dict[str, Any]:
-        """Make a job due at once, with all its attempts again."""
+        """Make a job due at once, with all its attempts again, and return it."""
         return self._request_object("POST", f"/api/jobs/{_segment(job_id)}/retry")
 
     # Engagement, sources and custody
@@ -270,11 +271,10 @@ class Calls:
         imported: dict[str, Any] = _data_of(answer)
         return imported
 
-    # How a request is made
-
     def _request_object(
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
+        """Send a request; return the `data` of the response, which the API says is an object."""
         found: dict[str, Any] = self._request_data(method, path, body, query=query)
         return found
 
@@ -287,6 +287,7 @@ class Calls:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
+        """Send a request; return the `data` of the response, or all of it on a route without the envelope."""
         answer = self._transport.send(method, path, body=body, query=query, headers=headers)
         if path.startswith("/api/"):
             return _data_of(answer)
@@ -294,6 +295,7 @@ class Calls:
         return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
 
     def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int | None) -> Iterator[Any]:
+        """Yield the items of a list route, page by page, `limit` to a page."""
         cursor: str | None = None
         while True:
             answer = self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})
@@ -312,7 +314,7 @@ def _data_of(answer: Any) -> Any:
 
 
 def _segment(name: str) -> str:
-    """Return an id as one segment of a path."""
+    """Return an id quoted as one segment of a URL's path."""
     return quote(name, safe="")
 
 
@@ -322,8 +324,7 @@ Shape = TypeVar("Shape")
 class SyncMnemon(Calls):
     """A client of one server with one key.
 
-    `user_id` and `persona_id` are the defaults for calls that do not name their own: every method that takes `**person`
-    accepts both.
+    `user_id` and `persona_id` are defaults: every method that takes `**person` accepts both, and overrides them.
     """
 
     def __init__(
@@ -349,7 +350,7 @@ class SyncMnemon(Calls):
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the client's connections to the server."""
         self._transport.close()
 
     # Turns
@@ -387,7 +388,7 @@ class SyncMnemon(Calls):
         return self._request_as(Recorded, "POST", "/api/turns", body)
 
     def turn_report(self, turn_id: str) -> dict[str, Any]:
-        """Return a turn and what its reflection did."""
+        """Return a turn by its id, with what its reflection stored, updated, skipped and rejected."""
         return self._request_as(dict[str, Any], "GET", f"/api/turns/{turn_id}")
 
     def context(
@@ -444,7 +445,7 @@ class SyncMnemon(Calls):
             yield memory
 
     def memory(self, memory_id: str) -> Memory:
-        """Return one memory."""
+        """Return the memory of this id."""
         return self._request_as(Memory, "GET", f"/api/memories/{memory_id}")
 
     def change_memory(self, memory_id: str, **changes: Any) -> Memory:
@@ -515,7 +516,7 @@ class SyncMnemon(Calls):
         return found
 
     def create_agent(self, **agent: Any) -> Agent:
-        """Create an agent."""
+        """Create an agent from these fields and return it."""
         return self._request_as(Agent, "POST", "/api/agents", agent)
 
     def agents(self) -> list[Agent]:
@@ -523,20 +524,20 @@ class SyncMnemon(Calls):
         return [agent for agent in self._iter_pages("/api/agents", {}, 100)]
 
     def run(self, agent_id: str, prompt: str | None = None) -> Run:
-        """Queue a run of the agent."""
+        """Queue a run of the agent, with this prompt or its default one, and return the run."""
         body = {} if prompt is None else {"prompt": prompt}
         return self._request_as(Run, "POST", f"/api/agents/{agent_id}/runs", body)
 
     def run_status(self, run_id: str) -> Run:
-        """Return a run."""
+        """Return the run of this id as it is now."""
         return self._request_as(Run, "GET", f"/api/runs/{run_id}")
 
     def re_examine(self, run_id: str) -> Run:
-        """Queue a run that examines the decision again."""
+        """Queue a run in which the agent re-examines this run's decision; return the new run."""
         return self._request_as(Run, "POST", f"/api/runs/{run_id}/re-examine")
 
     def resolve(self, run_id: str, outcome: str, note: str | None = None) -> Run:
-        """Record the outcome of a decision."""
+        """Record the outcome of the run's decision and return the run."""
         body = {"outcome": outcome} if note is None else {"outcome": outcome, "note": note}
         return self._request_as(Run, "POST", f"/api/runs/{run_id}/resolve", body)
 
@@ -576,17 +577,17 @@ class SyncMnemon(Calls):
         answer = self._request_as(dict[str, list[list[str]]], "POST", "/api/notes/namespaces", body)
         return answer["namespaces"]
 
-    # Requests
-
     def _request_as(self, shape: type[Shape], method: str, path: str, body: Any = None, **options: Any) -> Shape:
         """Return the `data` of the response, which the API says has this shape; it is not checked."""
         data: Shape = self._request_data(method, path, body, **options)
         return data
 
     def _wait_until_ready(self) -> None:
+        """Return once `/readyz` answers 200; raise the last error when the retries are used up."""
         self._transport.send("GET", "/readyz")
 
     def _notes_owner(self, person: Mapping[str, str]) -> str:
+        """Return the user id of the call or the client; raise ValueError if neither names one."""
         owner = person.get("user_id", self.user_id)
         if owner is None:
             raise ValueError("Notes belong to a person. Pass user_id=... to the call or to SyncMnemon(...).")

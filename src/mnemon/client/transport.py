@@ -30,7 +30,7 @@ class AsyncTransport:
         self._retries = retries
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to the server."""
         await self._http.aclose()
 
     async def send(
@@ -43,8 +43,7 @@ class AsyncTransport:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request with a JSON body, or with `content` as it is, and return the response's JSON; retry while that
-        may help.
+        """Send JSON, or `content` as it is, and return the response's JSON; retry while that may help.
 
         Raises ApiError for a problem, UnexpectedAnswer for another program's answer, Unreachable when none came.
         """
@@ -104,15 +103,16 @@ class AsyncTransport:
 
 
 async def _iter_events(response: httpx2.Response) -> AsyncIterator[Event]:
+    """Yield the events of an SSE response, without those that have no data, such as heartbeats."""
     parser = SseParser()
     async for piece in response.aiter_bytes():
         for event in parser.feed(piece):
-            # A heartbeat may be an event without data.
             if event.data:
                 yield decode_event(event)
 
 
 async def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
+    """Sleep for what Retry-After says, or 0.2 s doubled with each attempt; at most 10 s, with jitter."""
     seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.2 * 2**attempt
     # Jitter, so that clients that failed together do not come back together.
     spread = 0.5 + random.random() / 2  # noqa: S311  not a secret
@@ -120,7 +120,7 @@ async def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
 
 
 def _may_retry(response: httpx2.Response) -> bool:
-    """Say whether the same request may succeed in a moment."""
+    """Say whether the request may succeed if it is sent again: 429, 502, 503, 504, or a first attempt still runs."""
     if response.status_code == 409:
         # The first attempt may still be running; any other conflict would only repeat itself.
         return _problem_of(response).get("code") == "idempotency_in_progress"
@@ -128,6 +128,7 @@ def _may_retry(response: httpx2.Response) -> bool:
 
 
 def _read_response(response: httpx2.Response) -> Any:
+    """Return the JSON of a response, None if it is empty; raise ApiError for 4xx and 5xx."""
     if response.status_code >= 400:
         raise ApiError(response.status_code, _problem_of(response))
     if not response.content:

@@ -102,7 +102,7 @@ class AgentSummary:
 
 @page(router, "/agents", "agents.html", grant=Grant.AGENTS_READ)
 async def listed(visit: PageRequest) -> PageContent:
-    """Show the page of all agents with their memory, next run and last decision."""
+    """Show the page that lists all agents, each with its memory, next run and last decision."""
     async with visit.tx() as tx:
         found = await agent_store.list_agents(tx, visit.org_scope, most=MAX_AGENTS)
         seen = await _summarize_agents(tx, visit.org_scope, found)
@@ -186,7 +186,7 @@ async def reset(visit: PageRequest, form: dict[str, str], agent_id: str) -> Acti
 
 @action(router, "/agents/{agent_id}/run", grant=Grant.AGENTS_WRITE, field="prompt")
 async def wake(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """Queue a run of the agent with the form's prompt, or the agent's default prompt if that is empty."""
+    """Start a run of the agent: queue it with the form's prompt, or the agent's default prompt if that is empty."""
     prompt = form.get("prompt", "").strip()
     check_fields(
         prompt="" if len(prompt) <= MAX_MESSAGE_CHARS else f"A prompt has at most {MAX_MESSAGE_CHARS} characters."

@@ -94,7 +94,7 @@ def confidence_chart(
 
 
 def conviction_chart(scores: Sequence[tuple[str, float]], *, width: int = 320, height: int = 72) -> LineChart:
-    """Return a line chart of (label, conviction from 0 to 1) in the order given."""
+    """Return a line chart of re-examination scores, given as (label, score from 0 to 1), in this order."""
     gap = (width - 2 * MARGIN) / max(len(scores) - 1, 1)
     marks, points, before = [], [], 1.0
     for place, (label, score) in enumerate(scores):

@@ -126,7 +126,7 @@ async def merge(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
 
 @action(router, "/entities/split", grant=Grant.MEMORY_WRITE, undoes="user=")
 async def split(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Undo the merge of two entity keys exactly."""
+    """Undo the merge of the form's two entity keys, so that they are two entities again."""
     user = form.get("user") or visit.asked("user")
     key, source = form.get("key") or visit.asked("key"), form.get("from") or visit.asked("from")
     async with visit.tx() as tx:

@@ -31,7 +31,7 @@ _topics: dict[str, tuple[VersionQuery, Grant]] = {}
 
 
 def live_topic(topic: str, *, grant: Grant) -> Callable[[VersionQuery], VersionQuery]:
-    """Register the decorated function as the version of a live topic; readers need the grant."""
+    """Return a decorator: its function gives the version of a topic that pages watch; readers need the grant."""
 
     def register_topic(function: VersionQuery) -> VersionQuery:
         """Add the function to the topics and return it unchanged."""
@@ -71,7 +71,7 @@ async def live(request: Request, topic: str = "") -> Response:
 async def _stream_changes(
     visit: PageRequest, version_query: VersionQuery, grant: Grant, argument: str, seen: str
 ) -> AsyncIterator[str]:
-    """Yield a `changed` event whenever the topic's version differs, until the session or the server ends."""
+    """Yield a `changed` event whenever the topic's version changes, until the session or the server ends."""
     # Tells the browser to reconnect one second after the stream breaks.
     yield "retry: 1000\n\n"
     quiet = 0

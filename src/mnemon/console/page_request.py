@@ -46,7 +46,7 @@ class PageRequest:
 
     @property
     def org_scope(self) -> Scope:
-        """The scope of the organization that is signed in."""
+        """The scope of the organization whose user is signed in."""
         return Scope(org_id=self.principal.org_id)
 
     def person_scope(self, user_id: str, persona_id: str | None = None) -> Scope:
@@ -75,7 +75,7 @@ class PageRequest:
 
     @asynccontextmanager
     async def tx(self) -> AsyncIterator[Tx]:
-        """Open a transaction of the organization that is signed in."""
+        """Open a transaction that sees only the rows of the organization that is signed in."""
         async with self.services.db.tx(self.principal.org_id) as tx:
             yield tx
 
@@ -90,7 +90,7 @@ class PageRequest:
         return max(1, min(int(word), most)) if word.isascii() and word.isdigit() and len(word) < 10 else default
 
     def require_grant(self, grant: Grant) -> None:
-        """Raise NotAllowed unless the session has the grant."""
+        """Raise NotAllowed unless the signed-in session has this grant."""
         if not self.principal.may(grant):
             detail = f"Your sign-in lacks the scope `{grant}`. Sign in with a key that has it."
             raise NotAllowed(detail, code="missing_scope")

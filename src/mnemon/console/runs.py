@@ -113,7 +113,7 @@ async def resolve(visit: PageRequest, form: dict[str, str], run_id: str) -> Acti
 
 @action(router, "/runs/{run_id}/cancel", grant=Grant.AGENTS_WRITE)
 async def cancel(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
-    """Cancel the run."""
+    """Cancel the run of this id, and redirect to its page."""
     async with visit.tx() as tx:
         await cancel_run(tx, visit.org_scope, run_id)
         visit.audit_write(tx, "cancel run", run_id)

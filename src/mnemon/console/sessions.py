@@ -89,7 +89,7 @@ async def session(visit: PageRequest, session_id: str) -> PageContent:
 
 @action(router, "/sessions/{session_id}/close", grant=Grant.CHAT)
 async def close(visit: PageRequest, form: dict[str, str], session_id: str) -> ActionRedirect:
-    """End the session and queue its summary."""
+    """End the session at once and queue its summary."""
     async with visit.tx() as tx:
         await close_session(tx, visit.org_scope, session_id, boundary_from_settings(visit.services.settings))
         visit.audit_write(tx, "close session", session_id)

@@ -72,7 +72,7 @@ async def keys(visit: PageRequest) -> PageContent:
 
 @action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html", field="name")
 async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
-    """Create an API key from the form and show its text, this once."""
+    """Create an API key from the form, and show the key, which cannot be shown again."""
     ticked = [word.removeprefix("grant:") for word in form if word.startswith("grant:")]
     everything = form.get("everything") == "yes"
     name, user, days = (form.get(word, "").strip() for word in ("name", "user", "days"))

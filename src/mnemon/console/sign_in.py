@@ -45,7 +45,7 @@ async def static(name: str, request: Request) -> Response:
 
 @router.get("/sign-in")
 async def ask(next: str = "/") -> Response:  # noqa: A002  the name of the query parameter
-    """Show the sign-in page, which asks for a key."""
+    """Show the sign-in page, which asks for an API key."""
     return HTMLResponse(
         render("sign_in.html", {"title": "Sign in", "next": local_address(next), "wrong": None}),
         headers=SECURITY_HEADERS,
@@ -93,7 +93,7 @@ async def with_link(token: str, request: Request) -> Response:
 
 @router.post("/sign-out")
 async def leave(request: Request) -> Response:
-    """Close the console session and delete its cookie."""
+    """Sign out: close the console session and delete its cookie."""
     # Not counted: a rate limit must not prevent signing out.
     visit = await authenticate_session(request)
     if (await request.form()).get("csrf") != visit.csrf:

@@ -50,7 +50,7 @@ def word_diff(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def version_diffs(texts: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Return the word difference from each text to the next.
+    """Return the word difference of each text to the next, as lists of (kind, text).
 
     Beyond _MAX_PAGE_CHARS, counted from the newest, texts are returned whole; the newest is always compared.
     """

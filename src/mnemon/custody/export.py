@@ -91,7 +91,7 @@ async def export_to_file(
 
 
 def file_chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield an export file's bytes in chunks; close it afterwards."""
+    """Yield the bytes of an export file in chunks for a response, and close the file at the end."""
     with file:
         while piece := file.read(_CHUNK_BYTES):
             yield piece

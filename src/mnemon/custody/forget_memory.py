@@ -53,12 +53,12 @@ class ForgetTarget:
 
     @property
     def memory_ids(self) -> list[str]:
-        """Ids of the memories to forget, without the folds made from them."""
+        """Ids of the memories to forget, without the folds (memories merged from several) made from them."""
         return [str(row["id"]) for row in self.memories]
 
     @property
     def removed_ids(self) -> list[str]:
-        """Ids of all memories that are deleted, folds included."""
+        """Ids of all memories that are deleted, folds (memories merged from several) included."""
         return [*self.memory_ids, *(str(row["id"]) for row in self.folds)]
 
     @property
@@ -68,23 +68,23 @@ class ForgetTarget:
 
     @property
     def quotes(self) -> list[str]:
-        """The words of messages that the forgotten memories rest on."""
+        """The quotes from messages on which the forgotten memories are based."""
         return [str(row["quote"]) for row in self.grounds]
 
     @property
     def spans(self) -> tuple[TextSpan, ...]:
-        """Where those words are: message id, start and end."""
+        """Where the forgotten memories' quotes are in messages: message id, start and end."""
         return tuple(TextSpan(message_id=r["message_id"], start=r["starts"], end=r["ends"]) for r in self.grounds)
 
     def traces_besides(self, kept: Sequence[str]) -> ForgottenTraces:
-        """Return the words to look for in other texts, without those that also occur in the `kept` texts."""
+        """Return the words to search for in other texts and redact, without those that `kept` texts have too."""
         texts = [*self.contents, *self.quotes]
         texts += [text for row in self.folds for text in (row["content"], *row["earlier"])]
         more = [row[name] or "" for row in self.memories for name in ("entity_label", "note")]
         return ForgottenTraces(phrases=tuple(texts), marks=distinctive_words([*texts, *more], kept))
 
     def tombstone_hashes(self, scope: Scope) -> frozenset[bytes]:
-        """Return keyed hashes of the contents, quotes and places that must not be remembered again."""
+        """Return keyed hashes of the contents, quotes and places that must not be stored as memories again."""
         keys = {row["id"]: row["claim_of"] or original_key(row["memory_key"]) for row in self.memories}
         stones = {content_tombstone(scope, text) for text in self.contents}
         stones |= {quote_tombstone(scope, text) for text in self.quotes}
@@ -92,7 +92,7 @@ class ForgetTarget:
 
 
 async def forget_memory(tx: Tx, scope: Scope, memory_id: str) -> Receipt:
-    """Delete the memory and cover what it said everywhere: messages, summaries, journals, stored replies and folds.
+    """Delete the memory and redact what it said everywhere (messages, summaries, journals …); return the receipt.
 
     Raises NotFound for an unknown memory.
     """
@@ -138,7 +138,7 @@ async def forget_memories(
 
 
 async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: LedgerEntry, tally: ForgetTally) -> None:
-    """Cover the ledger entry's spans and all traces, drop or rebuild derived text, and store tombstones."""
+    """Redact quotes and traces of what is forgotten, delete or rebuild texts made from it, store tombstones."""
     revision = int((await tx.fetch_one(SQL["lock_person"], **scope.owner_params))["revision"])
     copies, touched = await _redact_messages(tx, scope, entry.spans, revision)
     tally.redacted["messages"] += len(touched)
@@ -161,7 +161,7 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
 
 
 async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget:
-    """Return the memories to forget, with their folds, quotes, and what a fold was folded from."""
+    """Return the memories to forget with their quotes, the folds made from them, and a fold's fragments."""
     # A fold says the same as its fragments, so forgetting it takes them along, and folds among them theirs.
     wanted, found = list(ids), []
     while wanted:
@@ -220,7 +220,7 @@ async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: F
 
 
 async def _restore_fragments(tx: Tx, scope: Scope, target: ForgetTarget) -> None:
-    """Make active again the archived memories that had been folded into a fold that is deleted."""
+    """Make active again the archived memories that had been merged into a fold that is deleted."""
     others = {one for row in target.folds for one in row["sources"]} - set(target.removed_ids)
     for one in await memories.by_ids(tx, scope, sorted(others)):
         if one.archive_reason is ArchiveReason.FOLDED:
@@ -247,7 +247,7 @@ async def _redact_engagement(tx: Tx, scope: Scope, target: ForgetTarget, tally: 
 async def _redact_messages(
     tx: Tx, scope: Scope, spans: Iterable[TextSpan], revision: int
 ) -> tuple[tuple[tuple[str, str], ...], list[Row]]:
-    """Cover the spans in `messages`; return each text before and after, and the changed rows."""
+    """Cover these spans of messages by `█`; return each text before and after, and the changed rows."""
     by_message: dict[str, list[TextSpan]] = {}
     for span in spans:
         by_message.setdefault(span.message_id, []).append(span)
@@ -275,14 +275,14 @@ async def _delete_summaries(tx: Tx, scope: Scope, touched: Sequence[Row], tally:
 
 
 async def _clear_spines(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
-    """Rewrite the versions of the spine that were made from the forgotten memories."""
+    """Rewrite the versions of the spine (the person's summary) that were made from the forgotten memories."""
     for version in await upkeep.spines_from(tx, scope, ids):
         await upkeep.rewrite_spine(tx, scope, spine.without_forgotten(version, ids))
         tally.redacted["spines"] += 1
 
 
 async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
-    """Remove the entries of the person's seed that contain a trace."""
+    """Remove the entries of the person's seed (profile loaded at the start) that have a trace of what is forgotten."""
     before = await seed.seed_entries(tx, scope)
     after = [entry for entry in before if not _mentions_trace(entry, traces)]
     if len(after) < len(before):

@@ -32,7 +32,7 @@ def admit_any_row(number: int, table: str, row: Mapping[str, Any]) -> Mapping[st
 
 
 def bound_key_rule(*, agent_state: bool) -> AdmitRow:
-    """Return the check on rows imported with a bound key; `agent_state`: whether it may write agent states."""
+    """Return the check on rows imported with a key bound to one person; `agent_state`: may it write those."""
 
     def admit_row(number: int, table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the row, a reflection without its stored answer; raise NotAllowed for one beyond the key."""

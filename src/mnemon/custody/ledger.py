@@ -61,7 +61,7 @@ class Receipt:
         return {name: UNCHANGEABLE_REASON if "." in name else COMMON_NAME_REASON for name in self.kept}
 
     def stored_counts(self) -> dict[str, Any]:
-        """Return the receipt as the ledger stores it: numbers alone."""
+        """Return the receipt's counts as JSON for the ledger, without any text."""
         return {"removed": self.removed, "redacted": self.redacted, "kept": self.kept}
 
 
@@ -180,7 +180,7 @@ def load_file(path: Path) -> list[LedgerEntry]:
 
 
 def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
-    """Return the ledger entry as the file stores it."""
+    """Return the ledger entry as a JSON object for a line of the file `forgotten.ndjson`."""
     return {
         "org": entry.org_id,
         "id": entry.id,
@@ -194,7 +194,7 @@ def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def _entry_from_json(plain: dict[str, Any]) -> LedgerEntry:
-    """Return the ledger entry that a line of the file holds."""
+    """Return the ledger entry from the JSON object of a line of the file `forgotten.ndjson`."""
     return LedgerEntry(
         org_id=plain["org"],
         id=plain["id"],

@@ -39,7 +39,7 @@ class RedactedRows:
 async def redact_everywhere(
     tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
 ) -> RedactedRows:
-    """Cover every trace in the person's texts, and the certain ones in the organization's; return the changed rows.
+    """Redact what is forgotten in the person's texts, and where certain in the organization's; return changed rows.
 
     `memory_ids` are the forgotten memories: in a stored reply, an object of one of them is reduced to its id.
     """
@@ -59,7 +59,7 @@ async def redact_everywhere(
 
 
 async def redact_organization(tx: Tx, scope: Scope, person: str, texts: Collection[str], tally: ForgetTally) -> None:
-    """Cover what the organization's tables, its agents' chats and runs above all, hold of a forgotten person.
+    """Redact what the organization's tables, such as agents' chats and runs, hold of a forgotten person.
 
     `person` is the application's name for them; where that is an ordinary word it may mean somebody else, so rows with
     it are left as they are and counted as kept.
@@ -83,7 +83,7 @@ async def redact_organization(tx: Tx, scope: Scope, person: str, texts: Collecti
 async def _redact_table(
     tx: Tx, scope: Scope, table: OwnedTable, traces: ForgottenTraces, tally: ForgetTally
 ) -> list[Row]:
-    """Cover the traces in one table; return the changed rows, and count columns that must not change as kept."""
+    """Redact the traces in one table; return the changed rows; count columns that must not change as kept."""
     tally.redacted[table.name] += 0
     if not traces.search_hints:
         return []
@@ -106,14 +106,14 @@ async def _redact_table(
 
 
 def _row_key(table: OwnedTable, row: Row) -> list[object]:
-    """Return the row's primary key without the owner's columns."""
+    """Return the values of the row's primary key, without organization and person."""
     return [row[column] for column in table.key if column not in OWNER_COLUMNS]
 
 
 async def _redact_replies(
     tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
 ) -> None:
-    """Cover the traces in replies stored for retries; in the person's own, uncertain traces too."""
+    """Redact the traces in replies stored for retries; in the person's own, uncertain traces too."""
     certain = traces.certain_traces()
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
@@ -127,7 +127,7 @@ async def _redact_replies(
 
 
 async def _redact_work_errors(tx: Tx, scope: Scope, traces: ForgottenTraces, tally: ForgetTally) -> None:
-    """Cover the traces in why work failed; in that of the person's own work, uncertain traces too.
+    """Redact the traces in jobs' stored errors; in those of the person's own jobs, uncertain traces too.
 
     A model's error quotes nothing (`llm/failure.py`), but rows that an earlier version wrote may.
     """

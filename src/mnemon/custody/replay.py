@@ -26,7 +26,7 @@ from mnemon.services import Services
 
 
 async def replay_entries(db: Database, entries: Iterable[LedgerEntry]) -> int:
-    """Forget again what the ledger entries list; return how many of them the database did not have."""
+    """Forget again in this database what the ledger entries list; return how many of them it did not have."""
     done = 0
     for entry in sorted(entries, key=lambda one: (one.org_id, one.id)):
         async with db.tx(entry.org_id) as tx:

@@ -89,7 +89,7 @@ async def personal_tables(tx: Tx) -> tuple[OwnedTable, ...]:
 
 
 def is_exported(table: OwnedTable) -> bool:
-    """Say whether a person's export carries the table."""
+    """Say whether a person's export contains the rows of this table."""
     return table.name not in DERIVED_TABLES and table.name not in OPERATION_TABLES
 
 
@@ -170,7 +170,7 @@ async def rows_mentioning(
 
 
 async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> list[Row]:
-    """Return the keys of the organization's rows in this table whose text contains the word by itself."""
+    """Return the keys of the organization's rows in this table whose text contains the word as a whole word."""
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(pattern)s").format(
         sql.SQL(", ").join(map(sql.Identifier, table.key)), _table_name(table), _owner_filter(table), _row_text(table)
     )
@@ -179,7 +179,7 @@ async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> lis
 
 
 def _row_text(table: OwnedTable) -> sql.Composable:
-    """Return an SQL expression for all texts of a row as one."""
+    """Return an SQL expression that joins all text columns of a row to one text."""
     texts = (sql.SQL("coalesce({}::text, '')").format(sql.Identifier(column)) for column in table.text_columns)
     return sql.SQL(" || ' ' || ").join(texts)
 
@@ -190,7 +190,7 @@ def _escape_pattern(word: str) -> str:
 
 
 async def update_row(tx: Tx, scope: Scope, table: OwnedTable, row: Row, changed: Mapping[str, Any]) -> None:
-    """Set these values in the table's row with this key."""
+    """Update these columns in the row of this table that has the same key."""
     sets = sql.SQL(", ").join(
         sql.SQL("{} = {}").format(sql.Identifier(c), sql.Placeholder(f"new_{c}")) for c in changed
     )
@@ -206,7 +206,7 @@ async def update_row(tx: Tx, scope: Scope, table: OwnedTable, row: Row, changed:
 
 
 def _owner_filter(table: OwnedTable) -> sql.Composable:
-    """Return the SQL condition for the scope's rows; an organization's table has rows only for no person."""
+    """Return the SQL condition for the scope's rows of the table; a person's scope has none of a shared table."""
     if table.is_personal:
         return sql.SQL("org_id = %(org_id)s and user_id = %(user_id)s")
     # Names both parameters, so that callers bind the same two for either kind of table.

@@ -115,7 +115,7 @@ class ForgottenTraces:
 
     @reads_outside_text
     def redact_text(self, text: str, *, sentences: bool = True) -> str:
-        """Return the text with what is forgotten covered by `█`: its phrases, and the sentences of its marks.
+        """Return the text with forgotten phrases, and sentences with identifying words (marks), covered by `█`.
 
         A mark covers its whole sentence; with `sentences` off, as in a person's own words, only itself.
         """
@@ -149,7 +149,7 @@ class ForgottenTraces:
                 at = run.find(phrase, ends[last])
 
     def redact_json(self, value: Any, *, sentences: bool = True) -> Any:
-        """Return the JSON value with the traces of what is forgotten covered in every text."""
+        """Return the JSON value with what is forgotten covered by `█` in every text."""
         if isinstance(value, str):
             return self.redact_text(value, sentences=sentences)
         if isinstance(value, list):
@@ -166,7 +166,7 @@ def blank_out(text: str) -> str:
 
 
 def redact_spans(text: str, spans: Sequence[TextSpan]) -> str:
-    """Return the text with these ranges of characters covered."""
+    """Return the text with these ranges of characters covered by `█`."""
     pieces, at = [], 0
     for span in sorted(spans, key=lambda one: one.start):
         start, end = max(at, span.start), max(at, span.end)
@@ -186,7 +186,7 @@ def _word_run(found: Iterable[str]) -> str:
 
 
 def _text_run(found: Sequence[re.Match[str]]) -> tuple[str, list[int], list[int]]:
-    """Return the words as one run, each word's place in it, and where a search goes on after each.
+    """Return the words joined to one text, each word's place in it, and where to search on after each.
 
     A phrase's words are at most six characters apart; where the text has more between two, the run is broken.
     """

@@ -66,7 +66,7 @@ _COMMON_WORDS = frozenset(
 
 
 async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
-    """Delete what the person's turns put into the engagement, refold it, and return the rows deleted per table."""
+    """Delete what the person's turns put into the engagement, rebuild it; return the rows deleted per table."""
     stored = await store.lock_engagement(tx, scope)
     # Under the lock: a reflection that ran meanwhile would write back a document with what is being deleted.
     # The count of user turns falls with them: the first-hypothesis gate and the weeks count turns.
@@ -87,7 +87,7 @@ async def redact_quote(
     end: int,
     text: str,
 ) -> int:
-    """Delete the journal entries that cite, repeat or derive from a quote, refold the engagement; return how many."""
+    """Delete journal entries that cite, repeat or derive from a quote, rebuild the engagement; return how many."""
     stored = await store.lock_engagement(tx, scope)
     seqs = [
         entry.seq
@@ -106,12 +106,12 @@ async def redact_quote(
 
 
 async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
-    """Lock the engagement and replace its document by the fold of the current journal."""
+    """Lock the engagement and rebuild its document by replaying its journal."""
     await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope))
 
 
 async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement) -> None:
-    """Fold the engagement's journal, reopen findings without support, and store the document as a new version."""
+    """Rebuild the engagement by replaying its journal, reopen findings that lost support, store a new version."""
     document: Engagement | None = None
     async for entry in store.iterate_journal(tx, scope):
         document = apply_entry(document, entry)

@@ -78,7 +78,7 @@ def hypothesis_fault(form: HypothesisProposal, sources: Iterable[str]) -> str | 
 def evidence_line(
     piece: EvidenceProposal, turn: Turn, sources: tuple[Passage, ...], new_id: NewId, resolves: tuple[str, ...] = ()
 ) -> EvidenceLine | str:
-    """Return proposed evidence as a line with its place in the turn, or as text the reason it is rejected."""
+    """Return proposed evidence as a line with its quote's place in the turn, or a text: why it is rejected."""
     if len(piece.quote) > MAX_QUOTE_CHARS:
         return (
             f"quote has {len(piece.quote)} characters; at most {MAX_QUOTE_CHARS} are kept: quote what carries the point"

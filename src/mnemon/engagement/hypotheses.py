@@ -42,7 +42,7 @@ SYSTEM_AUTHOR = "mnemon"
 def promotion_entries(
     document: Engagement, threshold: float, turn: Turn, seq: int
 ) -> tuple[list[EngagementEntry], list[str]]:
-    """Return journal entries that promote hypotheses to findings, and the statements for which there is no room."""
+    """Return journal entries that make hypotheses findings, and the statements that exceed the limit of findings."""
     ready = [each for each in document.open_hypotheses if is_promotable(each, threshold)]
     room = max(0, MAX_FINDINGS - len(document.findings))
     entries = [
@@ -82,7 +82,7 @@ def _system_entry(seq: int, now: datetime, delta: EngagementDelta, reason: str) 
 
 
 def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
-    """Form a hypothesis with the evidence that passes the gates; a known one gets the evidence instead."""
+    """Add the proposed hypothesis with the evidence that passes the checks; a known one gets the evidence."""
     what = f"hypothesis: {form.statement}"
     statement = gates.collapse_spaces(form.statement)
     alike = [
@@ -174,7 +174,7 @@ def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None
 
 
 def promote_ready(applier: ProposalApplier) -> None:
-    """Promote the hypotheses whose evidence now passes the promotion gate to findings."""
+    """Promote to findings the hypotheses whose evidence now reaches the threshold without contradiction."""
     entries, withheld = promotion_entries(
         applier.document, applier.rules.promotion_threshold, applier.turn, applier.seq
     )
@@ -186,7 +186,7 @@ def promote_ready(applier: ProposalApplier) -> None:
 
 
 def _forming_fault(applier: ProposalApplier, form: HypothesisProposal) -> str | None:
-    """Return why the proposed hypothesis may not be formed in this turn; None when it may."""
+    """Return why the proposed hypothesis may not be added in this turn; None when it may."""
     if applier.heard < applier.rules.first_hypothesis_turns:
         wanted = applier.rules.first_hypothesis_turns
         return f"first-hypothesis gate: {applier.heard} of {wanted} user turns so far"
@@ -197,7 +197,7 @@ def _forming_fault(applier: ProposalApplier, form: HypothesisProposal) -> str | 
 
 
 def _accepted_lines(applier: ProposalApplier, pieces: list[EvidenceProposal]) -> list[EvidenceLine]:
-    """Return the proposed evidence that passes the gates as evidence lines, and report the rest as rejected."""
+    """Return the proposed evidence that passes the checks, as evidence lines; report the rest as rejected."""
     lines = []
     for piece in pieces:
         line = gates.evidence_line(piece, applier.turn, applier.passages, applier.new_id)
@@ -209,7 +209,7 @@ def _accepted_lines(applier: ProposalApplier, pieces: list[EvidenceProposal]) ->
 
 
 def _add_lines(applier: ProposalApplier, hypothesis_id: str, pieces: list[EvidenceProposal]) -> None:
-    """Add the proposed evidence that passes the gates to a hypothesis on record."""
+    """Add the proposed evidence that passes the checks to a hypothesis that exists already."""
     for line in _accepted_lines(applier, pieces):
         _add_line(applier, hypothesis_id, line)
 

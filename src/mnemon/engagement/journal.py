@@ -141,7 +141,7 @@ class EngagementEntry:
 
 
 def fold_entries(entries: Iterable[EngagementEntry], start: Engagement | None = None) -> Engagement | None:
-    """Return the engagement document after the journal entries; None while there are none."""
+    """Return the engagement that results from replaying these journal entries over `start`; None without any."""
     document = start
     for entry in entries:
         document = apply_entry(document, entry)
@@ -209,7 +209,7 @@ def _change_hypothesis(
 
 
 def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypothesis:
-    """Return the hypothesis with the line added, unless its id is known, in the stage its evidence gives."""
+    """Return the hypothesis with the line added, unless its id is known, in the stage that its evidence implies."""
     if any(line.id == delta.evidence.id for line in hypothesis.evidence):
         return hypothesis
     evidence = (*hypothesis.evidence, delta.evidence)

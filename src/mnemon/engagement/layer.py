@@ -22,7 +22,7 @@ _MAX_SHOWN_LINES = 4
 
 
 async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
-    """Return prompt layer L8: the engagement with the week's bias; before the first session a short preamble.
+    """Return the engagement as a layer (part) of the chat prompt; before the first session a short preamble.
 
     Empty where the persona takes no part, and for a caller who may not read the engagement.
     """
@@ -36,7 +36,7 @@ async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
 
 
 def document_layer(document: Engagement) -> Layer:
-    """Return prompt layer L8 for a document: findings and mixed evidence rank first, then what is most certain."""
+    """Return an engagement as a layer of the chat prompt: findings and mixed evidence first, then by confidence."""
     return Layer(
         name="L8",
         title="Engagement",
@@ -47,7 +47,7 @@ def document_layer(document: Engagement) -> Layer:
 
 
 def layer_opening(document: Engagement) -> str:
-    """Return the layer's opening: which week it is, how that biases the reply, and how to use the state."""
+    """Return the text that opens the engagement in the prompt: the week, how it biases the reply, how to use it."""
     row = week.week_rules(document.week)
     return (
         f"The engagement is in week {document.week} ({row.work}). {row.bias} Use what follows to calibrate your "

@@ -29,7 +29,7 @@ class _ProposalModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, given: Any) -> Any:
-        """Drop the nulls of a model's answer, which models write for what they leave out."""
+        """Return a model's answer without its nulls, which models write for what they leave out."""
         return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 

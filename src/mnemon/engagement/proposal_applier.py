@@ -80,7 +80,7 @@ class ProposalApplier:
         )
 
     def known_texts(self) -> tuple[str, ...]:
-        """Return texts that a proposed sentence without quote may take figures from: this turn, evidence on record."""
+        """Return the texts whose figures a sentence without a quote may use: this turn's, and stored evidence."""
         return (
             *self.spoken,
             *(line.quote for each in self.document.hypotheses for line in each.evidence),

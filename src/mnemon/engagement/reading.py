@@ -76,7 +76,7 @@ async def load_document(tx: Tx, scope: Scope, as_of: datetime | None = None) -> 
 
 
 async def load_tool_view(tx: Tx, scope: Scope) -> dict[str, Any] | None:
-    """Return the engagement as JSON for an agent's tool.
+    """Return the engagement as JSON, as the tool `get_engagement` gives it to an agent.
 
     None before the first session and where the persona takes no part.
     """

@@ -92,18 +92,18 @@ class EngagementSection:
         self._rules = rules or EngagementRules()
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the section's instructions and the engagement with its ids; None where the turn takes no part."""
+        """Return instructions and engagement for the model that reflects on the turn; None if it has no part."""
         if not await _may_enter(tx, turn):
             return None
         stored = await store.load_engagement(tx, turn.scope)
         return Brief(instructions=INSTRUCTIONS, state="\n".join(_format_state(stored)))
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Return the section's answer without a model: the unknowns that rules find in the turn."""
+        """Return the reflection's answer without a model: the open questions that rules find in the turn."""
         return EngagementReflection(engagement=read_unknowns(turn))
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Store what passes the gates in the engagement and its journal; applied a second time it changes nothing."""
+        """Store what passes the checks in the engagement and its journal; a second time it changes nothing."""
         assert isinstance(answer, EngagementReflection)
         # Asked again in this transaction: the persona's setting may have changed since the brief.
         if not await _may_enter(tx, turn):
@@ -136,7 +136,7 @@ SECTIONS: tuple[Section, ...] = (EngagementSection(),)
 
 
 def make_sections(settings: Settings) -> tuple[Section, ...]:
-    """Return the reflection's engagement section with the thresholds of the settings."""
+    """Return the part of the reflection on a turn that updates the engagement, with the settings' thresholds."""
     rules = EngagementRules(
         promotion_threshold=settings.promotion_threshold, first_hypothesis_turns=settings.first_hypothesis_turns
     )

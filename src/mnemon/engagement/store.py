@@ -89,7 +89,7 @@ async def list_entries(
 
 
 async def list_latest_entries(tx: Tx, scope: Scope, *, most: int) -> list[EngagementEntry]:
-    """Return the last `most` journal entries, oldest first."""
+    """Return the last `most` entries of the engagement's journal, oldest first."""
     rows = await tx.fetch_all(SQL["latest_entries"], org_id=scope.org_id, most=most)
     return [_entry_from_row(row) for row in reversed(rows)]
 
@@ -127,6 +127,6 @@ def _engagement_from_row(row: Row) -> StoredEngagement:
 
 
 def _entry_from_row(row: Row) -> EngagementEntry:
-    """Return a row of `engagement_journal` as an entry."""
+    """Return a row of `engagement_journal` as a journal entry."""
     delta = DELTA_ADAPTER.validate_python(row["delta"])
     return from_row(EngagementEntry, row, user_id=row["subject_user_id"], delta=delta)

@@ -85,7 +85,7 @@ WEEK_TABLE = (
 
 
 def week_rules(number: int) -> WeekRules:
-    """Return the rules of the engagement's week; every week past the table is another one of synthesis."""
+    """Return the rules of the engagement's week of this number; weeks past the table have its last rules."""
     return WEEK_TABLE[min(number, len(WEEK_TABLE)) - 1]
 
 

@@ -128,6 +128,7 @@ class ModelCall:
             self._log_outcome(CallOutcome.OK)
 
     def _log_outcome(self, outcome: CallOutcome) -> None:
+        """Log how the call ended (well, cancelled, or with an internal error): time, tries and tokens."""
         usage = self._usage or Usage()
         log.info(
             "model_call",
@@ -142,6 +143,7 @@ class ModelCall:
         )
 
     def _log_failure(self) -> None:
+        """Log a call for which the model was down: outcome, time, tries, next step; a traceback if it may be a bug."""
         failure = self._failure
         log.warning(
             "model_call",
@@ -155,6 +157,7 @@ class ModelCall:
         )
 
     def _elapsed_ms(self) -> float:
+        """Return the milliseconds since the call began."""
         return round((time.perf_counter() - self.began) * 1000, 1)
 
 

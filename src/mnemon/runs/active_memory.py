@@ -102,7 +102,7 @@ def memory_after_reset(memory: ActiveMemory, *, now: datetime) -> ActiveMemory:
 
 
 def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
-    """Return what a chat or run that starts now gets from the agent's memory: access and session to resume."""
+    """Return what a chat or run that starts now gets from the agent's memory: its access, the session to resume."""
     if not memory.enabled:
         return MemoryStart(access=MemoryAccess.NONE, session_id=None, generation=None)
     access = MemoryAccess.READ if read_only else MemoryAccess.EXTEND
@@ -130,7 +130,7 @@ def session_write_back(
 
 
 def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool:
-    """Say whether a successful run that started in this generation of the agent's memory is since its reset."""
+    """Say whether a run counts as since the last reset: the memory's generation is still the one it started in."""
     return started_generation is not None and started_generation == memory.generation
 
 

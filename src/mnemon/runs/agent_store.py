@@ -54,7 +54,7 @@ async def insert_agent(
 
 
 async def update_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, next_slot: datetime | None) -> None:
-    """Write the draft's fields and the slot it waits for to the agent's row."""
+    """Write the draft's fields and the agent's next scheduled time to its row in `agents`."""
     await tx.execute(
         SQL["update_agent"],
         org_id=scope.org_id,
@@ -85,12 +85,12 @@ async def list_next_slots(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dic
 
 
 async def next_lane_seq(tx: Tx, scope: Scope, agent_id: str) -> int:
-    """Return the next sequence number in the agent's lane, after all work that was requested before."""
+    """Return the number that puts new work of the agent behind all it was given before, in its lane (queue)."""
     return int((await tx.fetch_one(SQL["next_in_lane"], org_id=scope.org_id, agent_id=agent_id))["asked"])
 
 
 async def set_next_slot(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
-    """Set the scheduled time the agent waits for."""
+    """Store when the agent's schedule is due next; None for never."""
     await tx.execute(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)
 
 
@@ -141,7 +141,7 @@ async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[s
 
 
 async def save_memory(tx: Tx, scope: Scope, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
-    """Store the agent's memory; delete its transcripts when it began a new generation."""
+    """Store the agent's memory; delete its transcripts when `after` is a new generation, as after a reset."""
     # No later run reads the transcripts of an earlier generation.
     if after.generation != before.generation:
         await tx.execute(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)
@@ -190,7 +190,7 @@ async def find_exchange(tx: Tx, scope: Scope, turn_id: str, *, locked: bool = Fa
 
 
 async def update_exchange(tx: Tx, scope: Scope, changed: ChatExchange) -> None:
-    """Write the columns of a chat turn's row in `exchanges`."""
+    """Write the chat turn's status, sessions, usage and error to its row in `exchanges`."""
     await tx.execute(
         SQL["update_exchange"],
         org_id=scope.org_id,
@@ -247,7 +247,7 @@ async def find_turn_message(tx: Tx, scope: Scope, turn_id: str, role: str) -> Ch
 
 
 def _draft_columns(draft: AgentDraft) -> dict[str, Any]:
-    """Return the columns of `agents` that a draft fills."""
+    """Return the agent's draft as column values of the table `agents`."""
     return {
         "name": draft.name,
         "adapter": draft.adapter,

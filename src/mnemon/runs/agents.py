@@ -26,7 +26,7 @@ REMOVAL_KIND = "agent-removal"
 
 
 async def create_agent(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes) -> Agent:
-    """Create an agent, with a fresh memory if that is enabled, and schedule its first heartbeat if it has any.
+    """Store a new agent and return it, with an empty memory and its first run scheduled where the draft asks for them.
 
     Raises Invalid when the draft cannot be used.
     """
@@ -40,7 +40,7 @@ async def create_agent(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes
 
 
 async def edit_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, cards: CardTypes) -> Agent:
-    """Replace the agent's settings; a memory that is enabled by this starts fresh, a changed schedule starts anew."""
+    """Replace the agent's settings and return it; memory that this enables starts empty, a changed schedule anew."""
     before = await get_agent(tx, scope, agent_id, locked=True)
     await _check_draft(tx, scope, draft, cards, agent_id=agent_id)
     # After the agent's row, which is locked above: the order in which all lock the two.
@@ -58,7 +58,7 @@ async def edit_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, car
 
 
 async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> None:
-    """Delete the agent with its runs and chat, and enqueue the deletion of its files; raise NotFound."""
+    """Delete the agent with its runs and chat, and enqueue the deletion of its files; raise NotFound without it."""
     if not await agent_store.delete_agent(tx, scope, agent_id):
         raise NotFound("agent")
     await work.cancel_work(tx, scope, HEARTBEAT_KIND, agent_id)
@@ -75,7 +75,7 @@ async def get_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = False
 
 
 async def reset_memory(tx: Tx, scope: Scope, agent_id: str) -> Agent:
-    """Start the agent's memory afresh, with a run count of zero; the chat's messages stay."""
+    """Clear the agent's memory, count its runs from zero, and return the agent; the chat's messages stay."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
     memory = await agent_store.lock_memory(tx, scope, agent)
     await agent_store.save_memory(tx, scope, agent_id, memory, memory_after_reset(memory, now=tx.now))
@@ -89,7 +89,7 @@ async def list_memory_panels(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> d
 
 
 def draft_from(agent: Agent) -> AgentDraft:
-    """Return an agent's settings as a draft to change."""
+    """Return the agent's current settings as a draft, to be changed and stored with `edit_agent`."""
     return AgentDraft(
         name=agent.name,
         adapter=agent.adapter,
@@ -126,7 +126,7 @@ async def _check_draft(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes
 
 
 async def _schedule_heartbeat(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
-    """Make the agent's heartbeat due at the slot, or cancel it when there is none."""
+    """Set when the agent's next scheduled run (its heartbeat) is due; None cancels it."""
     if slot is None:
         await work.cancel_work(tx, scope, HEARTBEAT_KIND, agent_id)
     else:
@@ -147,7 +147,7 @@ class AgentRemovalJob:
         self._data_dir = services.settings.data_dir
 
     def job_kind(self) -> JobKind:
-        """Return the kind of work that deletes an agent's directory."""
+        """Return the job kind that deletes a deleted agent's directory."""
         return JobKind(name=REMOVAL_KIND, run=self.remove_directory)
 
     async def remove_directory(self, attempt: Attempt) -> None:

@@ -125,7 +125,7 @@ def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
 
 
 def _make_bin(place: int, inside: Sequence[Forecast]) -> ReliabilityBin:
-    """Return the bin at this place with its count, mean stated probability and share that came true."""
+    """Return the range at this place with its forecasts counted: mean stated probability, share that came true."""
     count = len(inside)
     return ReliabilityBin(
         start=place / BIN_COUNT,

@@ -124,12 +124,12 @@ class CardDefinition:
     resolution: Resolution
 
     def format_headline(self, values: SlotValues) -> str:
-        """Return a card's headline: the values of this type's headline slots, joined; empty ones are left out."""
+        """Return a card in one line: the values of its type's headline slots (fields), without empty ones."""
         parts = (_format_value(values.get(name)) for name in self.headline)
         return HEADLINE_SEPARATOR.join(part for part in parts if part)
 
     def order_values(self, values: SlotValues) -> dict[str, SlotValue]:
-        """Return a card's values in the order of the slots, which a stored JSON object does not keep."""
+        """Return a card's values in the order of its type's slots (fields), which stored JSON does not keep."""
         known = {slot.name: values[slot.name] for slot in self.slots if slot.name in values}
         return {**known, **values}
 
@@ -195,7 +195,7 @@ def _parse_definition(card_type: str, raw: dict[str, Any]) -> CardDefinition:
 
 
 def _parse_slot(raw: dict[str, Any]) -> CardSlot:
-    """Return one slot of a card type; raise TypeError for an unknown key, ValueError for an unknown type."""
+    """Return a slot (field) of a card type from its TOML; raise TypeError, ValueError for an unknown key, type."""
     given = {**raw, "type": SlotType(raw["type"]), "choices": tuple(raw.get("choices", ()))}
     return CardSlot(**given)
 
@@ -235,7 +235,7 @@ def _check_definition(card: CardDefinition) -> None:
 
 
 def _format_value(value: SlotValue) -> str:
-    """Return a slot's value as one line of the headline; empty for none."""
+    """Return a card field's value as one line of text for the headline; empty for None."""
     if value is None:
         return ""
     if isinstance(value, list):

@@ -26,7 +26,7 @@ class CardNotFilled(Invalid):
 
 
 def card_schema(card: CardDefinition) -> dict[str, Any]:
-    """Return the JSON schema, titled `Card`, of an answer that fills this card."""
+    """Return the JSON schema, titled `Card`, for a model's answer that fills this card (structured result)."""
     return {
         "title": CARD_SCHEMA_TITLE,
         "description": f"{card.title}. {card.purpose}".strip(),
@@ -91,7 +91,7 @@ def price_level_faults(card: CardDefinition, values: SlotValues) -> list[str]:
 
 
 def _slot_schema(slot: CardSlot) -> dict[str, Any]:
-    """Return the JSON schema of the value of one slot of a card."""
+    """Return the JSON schema of the value of one slot (field) of a card."""
     made: dict[str, Any] = {"description": slot.help}
     match slot.type:
         case SlotType.NUMBER | SlotType.INTEGER:
@@ -116,7 +116,7 @@ def _slot_schema(slot: CardSlot) -> dict[str, Any]:
 
 
 def _parse_text(slot: CardSlot, given: Any) -> str:
-    """Return the slot's text, stripped; raise ValueError when it is no text, blank or too long."""
+    """Return the text given for a card's field, stripped; raise ValueError if it is no text, blank or too long."""
     if not isinstance(given, str) or not given.strip():
         raise ValueError("must be text")
     most = int(slot.max or MAX_TEXT_CHARS)
@@ -126,7 +126,7 @@ def _parse_text(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_sentence(slot: CardSlot, given: Any) -> str:
-    """Return the slot's text; raise ValueError when it has more than one line."""
+    """Return the text given for a card's field; raise ValueError if it has more than one line."""
     text = _parse_text(replace(slot, max=slot.max or MAX_LINE_CHARS), given)
     if len(text.splitlines()) > 1:
         raise ValueError("must be one line")
@@ -134,7 +134,7 @@ def _parse_sentence(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_word(slot: CardSlot, given: Any) -> str:
-    """Return the slot's word; raise ValueError unless it is one short uppercase word."""
+    """Return the word given for a card's field; raise ValueError unless it is one short uppercase word."""
     text = _parse_text(slot, given)
     if not _WORD_PATTERN.fullmatch(text):
         raise ValueError("must be one short uppercase word")
@@ -142,14 +142,14 @@ def _parse_word(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_choice(slot: CardSlot, given: Any) -> str:
-    """Return the slot's choice; raise ValueError when it is none of the allowed ones."""
+    """Return the choice given for a card's field; raise ValueError if it is not one of those allowed."""
     if given not in slot.choices:
         raise ValueError(f"must be one of {', '.join(slot.choices)}")
     return str(given)
 
 
 def _parse_symbol(slot: CardSlot, given: Any) -> str:
-    """Return the market's name; raise ValueError when it has spaces or other signs."""
+    """Return the market symbol given for a card's field; raise ValueError if it has spaces or other signs."""
     text = _parse_text(slot, given)
     if not _SYMBOL_PATTERN.fullmatch(text):
         raise ValueError("must be a market's name without spaces, like BTC-USD")
@@ -157,7 +157,7 @@ def _parse_symbol(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_bounded_number(slot: CardSlot, given: Any) -> int | float:
-    """Return the slot's number; raise ValueError when it is none or beyond the slot's bounds."""
+    """Return the number given for a card's field; raise ValueError if it is none or out of bounds."""
     number = _parse_number(given)
     if slot.min is not None and number < slot.min:
         raise ValueError(f"must be at least {slot.min:g}")
@@ -170,7 +170,7 @@ def _parse_bounded_number(slot: CardSlot, given: Any) -> int | float:
 
 
 def _parse_integer(slot: CardSlot, given: Any) -> int:
-    """Return the slot's number; raise ValueError when it is not a whole number within the bounds."""
+    """Return the whole number given for a card's field; raise ValueError if it is none or out of bounds."""
     number = _parse_bounded_number(slot, given)
     if number != int(number):
         raise ValueError("must be a whole number")
@@ -178,14 +178,14 @@ def _parse_integer(slot: CardSlot, given: Any) -> int:
 
 
 def _parse_boolean(slot: CardSlot, given: Any) -> bool:
-    """Return the slot's true or false; raise ValueError for anything else."""
+    """Return the true or false given for a card's field; raise ValueError for anything else."""
     if not isinstance(given, bool):
         raise ValueError("must be true or false")
     return given
 
 
 def _parse_timestamp(slot: CardSlot, given: Any) -> str:
-    """Return the slot's time as it was written; raise ValueError unless it is an ISO-8601 time."""
+    """Return the time given for a card's field as it was written; raise ValueError unless it is ISO 8601."""
     try:
         parse_time(_parse_text(slot, given))
     except (ValueError, OverflowError):
@@ -194,7 +194,7 @@ def _parse_timestamp(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_list(slot: CardSlot, given: Any) -> list[str]:
-    """Return the slot's texts without blank ones; raise ValueError when it is no list or too long."""
+    """Return the texts given for a card's field, without blank ones; raise ValueError if it is no list or too long."""
     if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
         raise ValueError("must be a list of texts")
     most = int(slot.max or MAX_LIST_ITEMS)

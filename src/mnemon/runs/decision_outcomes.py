@@ -35,7 +35,7 @@ class PricePush:
 
 
 async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: CardTypes) -> PricePush:
-    """Store the prices and end every open trade whose level they touch; return the trades that ended."""
+    """Store the prices and end every open trade whose stop or target they touch; return the trades that ended."""
     # Only the pushed prices can end a trade here: earlier ones were compared when they came.
     await store.insert_prices(tx, scope, pushed)
     ended: list[Run] = []
@@ -47,7 +47,7 @@ async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: Card
 
 
 async def resolve_manually(tx: Tx, scope: Scope, run_id: str, outcome: str, note: str | None, cards: CardTypes) -> Run:
-    """End a run's decision with this outcome and return the run.
+    """Store this outcome, which a person gives, as the end of a run's decision; return the run.
 
     Raises NotFound, and Conflict when the run has no decision that can be resolved or it has ended already.
     """
@@ -72,7 +72,7 @@ class ExpiryJob:
         self._cards: CardTypes = load_cards(services.settings.cards_dir)
 
     def job_kind(self) -> JobKind:
-        """Return the kind of work that expires a decision, due when its card's time runs out."""
+        """Return the job kind that ends a decision when its card's time runs out."""
         return JobKind(name=EXPIRY_KIND, run=self.expire_decision)
 
     async def expire_decision(self, attempt: Attempt) -> None:

@@ -29,7 +29,7 @@ class Decision:
 
 
 def decision_as_of(*, run_id: str, at: datetime, headline: str, now: datetime) -> Decision:
-    """Return an agent's decision with its line, whose age is measured at `now`."""
+    """Return an agent's decision, with a line made of its headline and its age at `now`."""
     return Decision(
         run_id=run_id, at=at, headline=headline, line=f"{format_ago(now - at)}{HEADLINE_SEPARATOR}{headline}"
     )
@@ -48,7 +48,7 @@ def format_ago(age: timedelta) -> str:
 
 
 def format_review(decisions: tuple[Decision, ...]) -> str:
-    """Return the output of the tool `get_my_decisions`: a line per decision."""
+    """Return an agent's decisions as the output of its tool `get_my_decisions`: one line each."""
     return "\n".join(entry.line for entry in decisions) or "No decisions yet."
 
 

@@ -32,11 +32,11 @@ class HeartbeatJob:
         self._db = services.db
 
     def job_kind(self) -> JobKind:
-        """Return the kind of work that wakes a scheduled agent."""
+        """Return the job kind that starts the runs of agents with a schedule."""
         return JobKind(name=HEARTBEAT_KIND, run=self.wake_agent)
 
     async def wake_agent(self, attempt: Attempt) -> None:
-        """Start the agent's run for the slot that is due, if it is not busy, and wait for the next slot.
+        """Start the agent's scheduled run that is due, unless the agent is busy, and reschedule the job.
 
         While the agent is busy no run is started: the slot is joined to the next.
         """
@@ -60,7 +60,7 @@ class HeartbeatJob:
                 await attempt.repeat(tx, after=max(found.next_slot - tx.now, timedelta(0)))
 
     async def _start_run(self, tx: Tx, scope: Scope, agent: Agent, slot: datetime, skipped: int) -> None:
-        """Insert and enqueue the slot's run, unless another worker did, and record how many slots were missed."""
+        """Insert and enqueue the run for this scheduled time, unless it exists; note how many times were missed."""
         run_id = tx.new_id("run")
         fired = await store.insert_run(
             tx,
@@ -82,7 +82,7 @@ class HeartbeatJob:
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return every kind of work of agents: chat, runs, expiry, heartbeats and removal."""
+    """Return the job kinds of agents: chat replies, runs, expiry of decisions, scheduled runs, removal of files."""
     return (
         AgentTaskJob(services, ChatReplies()).job_kind(),
         AgentTaskJob(services, RunTasks(services)).job_kind(),

@@ -21,7 +21,7 @@ class SpecialistReport:
 
 
 def system_prompt(agent: Agent, team: Sequence[Agent]) -> str:
-    """Return an agent's system prompt: its skill and, for a lead, the list of its team."""
+    """Return an agent's system prompt: its skill (standing instructions) and, for a lead, the list of its team."""
     parts = [agent.skill.strip() or f"You are {agent.name}."]
     if team:
         roster = "\n".join(f"- {member.name}: {_first_line(member.skill)}" for member in team)
@@ -53,7 +53,7 @@ def consultation_prompt(specialist: Agent, task: str) -> str:
 
 
 def prompt_with_reports(prompt: str, reports: Sequence[SpecialistReport]) -> str:
-    """Return the lead's prompt with the specialists' reports quoted as JSON."""
+    """Return the lead agent's prompt with its specialists' reports appended as JSON."""
     if not reports:
         return prompt
     # As JSON strings: a report cannot end its own quotation and go on as an instruction.

@@ -51,7 +51,7 @@ def not_re_examinable_reason(parent: Run, card: CardDefinition | None) -> str | 
 
 
 def lead_prompt(parent: Run, card: CardDefinition, agent: Agent, now: datetime) -> str:
-    """Return the lead's whole task in a re-examination; it overrides any usual output format."""
+    """Return the prompt with which an agent re-examines its own decision; it overrides the usual output format."""
     decided = parent.finished_at or parent.created_at
     made = f"{format_time(decided)}, {format_ago(now - decided)}"
     usual = agent.default_prompt.strip()
@@ -68,7 +68,7 @@ def lead_prompt(parent: Run, card: CardDefinition, agent: Agent, now: datetime) 
 
 
 def blind_prompt(specialist: Agent, subject: str | None) -> str:
-    """Return a specialist's prompt during a re-examination: its own task and the subject, nothing else."""
+    """Return a specialist's prompt in a re-examination: its own task and the subject, but not what was decided."""
     about = f"Subject: {subject}" if subject else ""
     task = specialist.default_prompt.strip() or "Analyse the subject from your field's point of view, as of now."
     return "\n\n".join(part for part in (task, about, "Report what you find, in plain text.") if part)

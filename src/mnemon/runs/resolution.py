@@ -63,7 +63,7 @@ class ResolvedDecision:
 
 
 def initial_status(card: CardDefinition, values: SlotValues) -> ResolutionStatus | None:
-    """Return OPEN when a fresh decision waits for an outcome, as manual cards and positions do; otherwise None."""
+    """Return OPEN if a new decision waits for an outcome, as trades and manually resolved ones do; else None."""
     if card.resolution.rule is ResolutionRule.NONE:
         return None
     if card.resolution.rule is ResolutionRule.PRICE_LEVELS and position_side(card, values) is None:
@@ -72,7 +72,7 @@ def initial_status(card: CardDefinition, values: SlotValues) -> ResolutionStatus
 
 
 def position_side(card: CardDefinition, values: SlotValues) -> Literal["long", "short"] | None:
-    """Return `long` or `short` for the position that a card opens; None when it opens none."""
+    """Return `long` or `short` for the trade that a decision's card opens; None when it opens none."""
     side = values.get(card.resolution.side or "")
     if side is None or card.resolution.rule is not ResolutionRule.PRICE_LEVELS:
         return None
@@ -82,7 +82,7 @@ def position_side(card: CardDefinition, values: SlotValues) -> Literal["long", "
 
 
 def position_of(card: CardDefinition, values: SlotValues, opened_at: datetime) -> Position | None:
-    """Return the trade with its levels that a card opens; None when it opens none."""
+    """Return the trade that a decision's card opens, with its price levels; None when it opens none."""
     rule, side = card.resolution, position_side(card, values)
     if side is None:
         return None
@@ -125,7 +125,7 @@ def resolve_position(position: Position, prices: Iterable[Price], now: datetime)
 
 
 def expired_resolution(at: datetime) -> ResolvedDecision:
-    """Return the end of a decision whose time ran out at this time."""
+    """Return the resolution of a decision that expired at this time without an outcome."""
     return ResolvedDecision(
         status=ResolutionStatus.EXPIRED, outcome=EXPIRED, at=at, note="neither level was touched before it expired"
     )

@@ -85,7 +85,7 @@ class RunUsage:
         )
 
     def plus_call(self, usage: Usage, cost_usd: float | None = None) -> "RunUsage":
-        """Return the run's usage with one more call to a model."""
+        """Return the run's usage with the tokens, time and cost of one more model call added."""
         return self.plus(
             RunUsage(
                 calls=usage.calls,

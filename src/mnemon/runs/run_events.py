@@ -57,7 +57,7 @@ class EventRecorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Store the collected pieces of the run's text now."""
+        """Store the pieces of the run's text that were collected so far, without waiting for more."""
         async with self._turn:
             await self._flush_pieces()
 

@@ -20,7 +20,7 @@ AGENT_CHAT_KIND = "agent-chat"
 
 
 async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None, llm: Llm) -> Run:
-    """Create and enqueue a run with this prompt or the agent's default one.
+    """Create and enqueue a run of the agent, with this prompt or its default one, and return the run.
 
     Raises Invalid without either prompt, and ModelRequired when `llm`, which the agent would use, is `offline`.
     """
@@ -38,7 +38,7 @@ async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None, l
 
 
 async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: CardTypes, llm: Llm) -> Run:
-    """Create and enqueue a run of the same agent that re-examines the parent's decision.
+    """Create and enqueue a run in which the same agent re-examines a run's decision; return the new run.
 
     Raises NotReExaminable, and ModelRequired when `llm`, which the agent would use, is `offline`.
     """
@@ -94,7 +94,7 @@ async def get_run(tx: Tx, scope: Scope, run_id: str) -> Run:
 
 
 async def enqueue_run(tx: Tx, scope: Scope, agent: Agent, run_id: str) -> Run:
-    """Enqueue the stored run in its agent's lane, which runs one item at a time, and return the run."""
+    """Enqueue the stored run in its agent's lane (a queue that runs one job at a time) and return the run."""
     run = await get_run(tx, scope, run_id)
     await record_status(tx, scope, run)
     await _enqueue_in_lane(tx, scope, agent.id, RUN_KIND, run_id)
@@ -112,7 +112,7 @@ async def record_status(tx: Tx, scope: Scope, run: Run, *, code: str | None = No
 
 
 async def _enqueue_in_lane(tx: Tx, scope: Scope, agent_id: str, kind: str, key: str) -> None:
-    """Enqueue work in the agent's lane, behind all that was requested of it before."""
+    """Enqueue a job in the agent's lane (a queue that runs one at a time), behind all that it already holds."""
     # Chat and runs share one lane: two that resume one session at the same time would lose an answer (decision 17).
     seq = await agent_store.next_lane_seq(tx, scope, agent_id)
     await work.enqueue_work(tx, scope, kind, key, lane=f"agent:{agent_id}", seq=seq)

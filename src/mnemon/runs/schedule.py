@@ -29,7 +29,7 @@ class DueSlot:
 
 
 def check_cron(expression: str) -> None:
-    """Raise Invalid unless the expression is a cron expression of five fields with a slot in the future."""
+    """Raise Invalid unless the text is a cron expression of five fields that matches some time in the future."""
     if len(expression.split()) != 5:
         raise _invalid_schedule("it needs five fields: minute, hour, day of month, month, day of week")
     # Any date shows whether there is a slot at all; a fixed one gives the same answer every day.

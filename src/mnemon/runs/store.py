@@ -67,7 +67,7 @@ async def insert_run(
     slot: datetime | None = None,
     parent_run_id: str | None = None,
 ) -> bool:
-    """Insert a queued run; return False when the agent already has a run for this slot."""
+    """Insert a queued run; return False when the agent already has a run for this scheduled time (`slot`)."""
     inserted = await tx.execute(
         SQL["insert_run"],
         org_id=scope.org_id,
@@ -207,7 +207,7 @@ async def list_events(tx: Tx, scope: Scope, run_id: str, *, after: int = 0, most
 
 
 async def insert_token(tx: Tx, scope: Scope, digest: bytes, *, run_id: str, agent_id: str) -> None:
-    """Store the hash of a token as a credential of the run."""
+    """Store the hash of a token with which a run authenticates itself."""
     await tx.execute(SQL["insert_token"], org_id=scope.org_id, digest=digest, run_id=run_id, agent_id=agent_id)
 
 
@@ -223,7 +223,7 @@ async def find_token_holder(tx: Tx, scope: Scope, digest: bytes) -> tuple[str, s
 
 
 async def insert_prices(tx: Tx, scope: Scope, pushed: Sequence[Price]) -> None:
-    """Store the pushed prices, each once."""
+    """Store the pushed prices; one that is stored already is skipped."""
     # Sorted, so that two pushes of the same prices lock the rows in one order: one waits and neither deadlocks.
     rows = [
         {"org_id": scope.org_id, "symbol": p.symbol, "at": p.at, "price": p.price, "low": p.lowest, "high": p.highest}

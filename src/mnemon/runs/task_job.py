@@ -74,25 +74,25 @@ class TaskKind(Protocol[R]):
     """The error of a task whose job was parked, before the reason."""
 
     async def find_record(self, tx: Tx, scope: Scope, task_id: str, *, locked: bool = False) -> R | None:
-        """Return the record or None; `locked` locks its agent and then its row."""
+        """Return the stored task (run or chat turn) of this id, or None; `locked` locks its agent, then its row."""
 
     async def plan_task(self, tx: Tx, scope: Scope, record: R, agent: Agent, team: list[Agent]) -> TaskPlan:
-        """Return what the task asks. Raise RunFailed when it can never succeed."""
+        """Return what the task asks of its agent: prompt, card, council. Raise RunFailed if it can never succeed."""
 
     def started_record(self, record: R, now: datetime) -> R:
-        """Return the record of a task that starts now."""
+        """Return a copy of the stored task as it is once it runs; nothing is stored."""
 
     def requeued_record(self, record: R) -> R | None:
-        """Return the record of a task whose worker stops; None when it stays as it is until the next attempt."""
+        """Return a copy of the stored task for when its worker stops; None when the stored one stays as it is."""
 
     async def store_record(self, tx: Tx, scope: Scope, record: R, *, code: str | None = None) -> None:
-        """Write the record and tell its watchers of its status, and of the code of its error."""
+        """Store the task's new state and notify its watchers of the status, and of the code of its error."""
 
     async def store_success(self, tx: Tx, scope: Scope, record: R, plan: TaskPlan, outcome: TaskOutcome) -> None:
-        """Write the record of a task that succeeded, and its result."""
+        """Store a task that succeeded, and its result."""
 
     def log_end(self, record: R, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-        """Log how the task ended."""
+        """Log how a task ended: its status, what it cost, the code of its error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class TaskEnding:
 
     @property
     def status(self) -> RunStatus:
-        """The status the task ends with."""
+        """The status with which the task ends: failed without an outcome, else succeeded."""
         return RunStatus.FAILED if self.outcome is None else RunStatus.SUCCEEDED
 
 
@@ -131,7 +131,7 @@ class AgentTaskJob(Generic[R]):
         self._kind = kind
 
     def job_kind(self) -> JobKind:
-        """Return the kind of work that performs a task."""
+        """Return the job kind that performs agents' tasks of this kind, with its retries and time limit."""
         # Longer than any task may take, so that a slow one fails by its own limit and not by the job's.
         limit = timedelta(seconds=self._settings.run_timeout_s) + DEFAULT_TIME_LIMIT
         return JobKind(
@@ -144,7 +144,7 @@ class AgentTaskJob(Generic[R]):
         )
 
     async def perform_work(self, attempt: Attempt) -> None:
-        """Perform the task and store its end, unless it was cancelled or deleted meanwhile."""
+        """Perform the run or chat turn that the job names and store its end, unless cancelled or deleted meanwhile."""
         scope = attempt.scope
         prepared = await self._prepare_task(attempt)
         if prepared is None:
@@ -165,7 +165,7 @@ class AgentTaskJob(Generic[R]):
         self._kind.log_end(record, ending.status, ending.usage, ending.code)
 
     async def fail_task(self, tx: Tx, item: WorkItem, reason: str) -> None:
-        """Mark the task as failed after its job was given up, so that its watchers stop."""
+        """Store a run or chat turn as failed when its job has used up its attempts, so that its watchers stop."""
         scope = Scope(org_id=item.org_id)
         record = await self._kind.find_record(tx, scope, item.key, locked=True)
         if record is not None and record.status not in FINAL_STATUSES:
@@ -173,7 +173,7 @@ class AgentTaskJob(Generic[R]):
             self._kind.log_end(record, RunStatus.FAILED, RunUsage(), "given_up")
 
     async def _requeue_task(self, scope: Scope, task_id: str) -> None:
-        """Set a task whose worker stops back to queued if its kind does so; the next worker starts it over."""
+        """Set a task whose worker stops back to queued, if its kind does so; the next worker starts it over."""
         async with self._db.tx(scope.org_id) as tx:
             record = await self._kind.find_record(tx, scope, task_id, locked=True)
             if record is not None and record.status is RunStatus.RUNNING:
@@ -182,7 +182,7 @@ class AgentTaskJob(Generic[R]):
                     await self._kind.store_record(tx, scope, waiting)
 
     async def _prepare_task(self, attempt: Attempt) -> PreparedTask[R] | None:
-        """Set the task to running and collect what it needs; return None when there is nothing to do any more."""
+        """Set the job's task to running and collect what it needs; return None if it is over or deleted."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             record = await self._kind.find_record(tx, scope, attempt.key, locked=True)
@@ -205,7 +205,7 @@ class AgentTaskJob(Generic[R]):
     async def _start_task(
         self, tx: Tx, scope: Scope, record: R, agent: Agent, team: list[Agent], plan: TaskPlan
     ) -> PreparedTask[R]:
-        """Open the agent's memory, set the task to running and build what its adapter is told."""
+        """Open the agent's memory, set the task to running, and return it with all that its adapter needs."""
         given = await open_memory(tx, scope, agent, read_only=plan.read_only)
         # A task that is already running was left by a worker that died; this one takes it over.
         running = replace(
@@ -252,7 +252,7 @@ class AgentTaskJob(Generic[R]):
             return _failed_ending(error, RunUsage())
 
     async def _perform_task(self, prepared: PreparedTask[R], emit: EmitEvent) -> TaskEnding:
-        """Have the agent's driver perform the task and check the card; return how it ended."""
+        """Have the agent's driver perform the task, and check the card it filled; return how the task ended."""
         plan, spent = prepared.plan, RunUsage()
 
         async def convene_council() -> str:
@@ -278,7 +278,7 @@ class AgentTaskJob(Generic[R]):
         return TaskEnding(outcome=replace(outcome, answer=dict(values)), usage=usage)
 
     async def _seal_task(self, attempt: Attempt, prepared: PreparedTask[R], ending: TaskEnding) -> None:
-        """Store the task's end, write its memory back and settle its work, in one transaction."""
+        """Store how the task ended, update the agent's memory and complete the job, in one transaction."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             record = await self._kind.find_record(tx, scope, prepared.record.id, locked=True)
@@ -308,7 +308,7 @@ class AgentTaskJob(Generic[R]):
 
 
 def _closed_record(record: R, status: RunStatus, now: datetime) -> R:
-    """Return the record with its final status. Raise Conflict when it has one already."""
+    """Return a copy of the stored task with its final status; raise Conflict when it has one already."""
     return replace(record, status=require_transition(record.id, record.status, status), finished_at=now)
 
 

@@ -43,7 +43,7 @@ class RunTasks:
         return await (store.find_locked_run if locked else store.find_run)(tx, scope, task_id)
 
     async def plan_task(self, tx: Tx, scope: Scope, record: Run, agent: Agent, team: list[Agent]) -> TaskPlan:
-        """Return the run's prompt, card and council. Raise RunFailed when its card type is gone."""
+        """Return what a run asks of its agent: prompt, card, council. Raise RunFailed when its card type is gone."""
         if record.card_type not in self._cards:
             raise RunFailed(f"The card type {record.card_type} is not known any more; put its file back.")
         parent = await get_run(tx, scope, record.parent_run_id) if record.parent_run_id else None
@@ -61,7 +61,7 @@ class RunTasks:
         return replace(record, started_at=now)
 
     def requeued_record(self, record: Run) -> Run | None:
-        """Return the run as queued, with no start."""
+        """Return a copy of the run as queued, with no start time; nothing is stored."""
         return replace(record, status=require_transition(record.id, record.status, RunStatus.QUEUED), started_at=None)
 
     async def store_record(
@@ -77,7 +77,7 @@ class RunTasks:
         await record_status(tx, scope, record, code=code)
 
     async def store_success(self, tx: Tx, scope: Scope, record: Run, plan: TaskPlan, outcome: TaskOutcome) -> None:
-        """Store the card and open its decision; enqueue the expiry if it has one."""
+        """Store a run that succeeded with its card, as an open decision; enqueue its expiry if it has one."""
         assert plan.card is not None  # every run has one
         values = outcome.answer or {}
         status = initial_status(plan.card, values)
@@ -108,7 +108,7 @@ class RunTasks:
         )
 
     def _card_for(self, run: Run, parent: Run | None) -> CardDefinition:
-        """Return the run's card; for a re-examination, with the actions that the parent's card allows."""
+        """Return the card that a run must fill; for a re-examination, with the actions the parent's card allows."""
         card = self._cards[run.card_type]
         parent_card = self._cards.get(parent.card_type) if parent else None
         return with_actions(card, parent_card.re_examine_actions) if parent_card else card
@@ -144,7 +144,7 @@ class ChatReplies:
         return await (store.find_locked_exchange if locked else agent_store.find_exchange)(tx, scope, task_id)
 
     async def plan_task(self, tx: Tx, scope: Scope, record: ChatExchange, agent: Agent, team: list[Agent]) -> TaskPlan:
-        """Return the user's message as the prompt. Raise RunFailed when it is gone."""
+        """Return the user's chat message as the prompt of the reply. Raise RunFailed when the message is gone."""
         message = await agent_store.find_turn_message(tx, scope, record.id, "user")
         if message is None:
             raise RunFailed("The message was deleted before it could be answered.")
@@ -165,12 +165,12 @@ class ChatReplies:
     async def store_success(
         self, tx: Tx, scope: Scope, record: ChatExchange, plan: TaskPlan, outcome: TaskOutcome
     ) -> None:
-        """Store the reply as a message of the chat, and the chat turn."""
+        """Store the agent's reply as a message of its chat, and the chat turn as answered."""
         await agent_store.insert_message(tx, scope, record.agent_id, record.id, "assistant", outcome.reply)
         await agent_store.update_exchange(tx, scope, record)
 
     def log_end(self, record: ChatExchange, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-        """Log how the reply ended."""
+        """Log how an agent's chat reply ended: status, code of the error, tokens and time."""
         log.log(
             logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
             "agent_replied",

@@ -54,7 +54,7 @@ class StartingMemory:
 
 
 def make_drivers(services: Services) -> dict[Adapter, AgentDriver]:
-    """Return what performs an agent's tasks, for each adapter."""
+    """Return for each adapter (the server's model, the Claude CLI) the driver that performs agents' tasks with it."""
     return {
         Adapter.MODEL: ModelDriver(services.llm),
         Adapter.CLAUDE_CLI: ClaudeDriver(services.settings),
@@ -82,7 +82,7 @@ async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) ->
 async def write_back_memory(
     tx: Tx, scope: Scope, agent_id: str, start: MemoryStart, outcome: TaskOutcome | None
 ) -> WriteBack:
-    """Store the session of a success in the agent's memory if its generation stands; return what was done.
+    """Store a successful task's session in the agent's memory, unless that was reset; return what was done.
 
     Raises TaskStopped when the agent was deleted.
     """
@@ -146,7 +146,7 @@ async def consult_council(
     *,
     blind: bool,
 ) -> tuple[list[SpecialistReport], RunUsage]:
-    """Consult the lead's specialists concurrently; return their reports in order and the usage of all.
+    """Ask a lead's specialists concurrently; return their reports in order, and what all of them cost.
 
     A specialist that fails is reported as `(no report: …)`.
     """
@@ -163,7 +163,7 @@ async def consult_council(
 async def _consult_specialist(
     drivers: Mapping[Adapter, AgentDriver], org_id: str, agent: Agent, prompt: str, emit: EmitEvent, blind: bool
 ) -> tuple[SpecialistReport, RunUsage]:
-    """Have one specialist perform its prompt; return its report and usage, with events before and after."""
+    """Have one specialist answer its prompt; return its report and cost, and emit an event before and after."""
     named = {"agentId": agent.id, "name": agent.name}
     await emit(RunEvent(type=RunEventType.CONSULTATION, data={**named, "prompt": prompt, "blind": blind}))
     task = AgentTask(org_id=org_id, agent=agent, system=system_prompt(agent, ()), prompt=prompt, card=None, blind=blind)

@@ -50,7 +50,7 @@ class GetContext:
         return arguments.query
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return for `get_context` the context pack that a chat turn would be given for the query."""
+        """Return for the tool `get_context` the context (the prompt's layers) of a chat turn with this query."""
         assert isinstance(arguments, GetContextArguments)
         given = await self._read(tx, caller, arguments.query, vector, arguments.budget_tokens)
         # Not the result of an action: no expectation of the session is checked against it.
@@ -80,7 +80,7 @@ class Forget:
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Forget the memory of this id for good and return the receipt."""
+        """Forget the memory of this id for good; return the receipt, which counts what was removed."""
         assert isinstance(arguments, ForgetArguments)
         receipt = await self._forget(tx, caller, arguments.id)
         return ToolReply(content=receipt, ids=(arguments.id,), types=("memory",), count=1)

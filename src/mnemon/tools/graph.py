@@ -160,5 +160,5 @@ def _stated_type(entity: EntityOverview) -> str:
 
 
 def _node_texts(node: GraphNode) -> tuple[str, ...]:
-    """Return the texts of an entity in which a search looks."""
+    """Return the texts of an entity that a search compares with its query: name, type, observations."""
     return (node.name, node.entity_type, *node.observations)

@@ -40,7 +40,7 @@ def chat_tools(grants: Collection[str]) -> Mapping[str, Tool]:
 
 
 def all_tools(*, context: ReadContext, forget: ForgetMemory, engagement: ReadEngagement) -> Mapping[str, Tool]:
-    """Return every tool by name, for a door that serves them to agents; work of other rooms is passed in."""
+    """Return every tool by name, for servers such as MCP; three need functions of other packages, given here."""
     tools: tuple[Tool, ...] = (
         *_CHAT_TOOLS,
         ReportResult(),

@@ -19,7 +19,7 @@ WHAT_TO_DO = 'docs/security.md, "When the audit log does not hold"'
 
 
 async def check_chains(url: str, clock: Clock, *, prepared: bool = True) -> AsyncIterator[Check]:
-    """Yield a failed check per organization with a broken chain, or one check for all; the URL is the owner's."""
+    """Yield a failed check per organization with a broken audit log, or one for all; needs the owner's URL."""
     db = Database(url, clock, pool_size=1, prepared=prepared, listen_url=url)
     await db.open()
     try:
@@ -32,6 +32,7 @@ async def check_chains(url: str, clock: Clock, *, prepared: bool = True) -> Asyn
 
 
 async def _verify_organizations(db: Database) -> list[Check]:
+    """Verify every organization's audit log; return one passed check, or a failed one per broken log."""
     # Row-level security would hide rows from a login that is not the owner, which looks like an intact, empty log.
     async with db.owner_tx() as tx:
         seen = await tx.fetch_one(SQL["audit_sight"])
@@ -71,7 +72,7 @@ def head_summary(head: LogHead) -> str:
 
 
 def describe_break(org: str, broken: ChainBreak) -> str:
-    """Return a sentence that says where an organization's chain breaks and what that means."""
+    """Return a sentence that says where an organization's audit log is broken and what that means."""
     named = f" ({broken.id})" if broken.id else ""
     place = f"entry {broken.seq} of lane {broken.lane}{named}"
     if broken.against_saved_head:

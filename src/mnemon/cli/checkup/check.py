@@ -38,7 +38,7 @@ def warn(name: str, detail: str, fix: str) -> Check:
 
 
 def fail(name: str, detail: str, fix: str | None = None) -> Check:
-    """Return a check for something that does not work."""
+    """Return a failed check: its subject, what is wrong, and the command that fixes it."""
     return Check(name=name, state=CheckState.FAIL, detail=detail, fix=fix)
 
 

@@ -157,6 +157,7 @@ async def check_contents(
 
 
 async def _check_isolation(db: Database) -> Check:
+    """Check that the server's role is subject to row-level security, so that organizations stay apart."""
     try:
         async with db.tx(None) as tx:
             await check_role(tx)
@@ -201,10 +202,12 @@ async def _check_work(db: Database) -> Check:
 
 
 def _items_phrase(number: int) -> str:
+    """Return "work item is" for one and "work items are" for any other number."""
     return "work item is" if number == 1 else "work items are"
 
 
 async def _check_vectors(db: Database, embedder: str) -> Check:
+    """Check that stored texts are embedded by this model, or are queued for it."""
     try:
         async with db.owner_tx() as tx:
             await assert_active(tx, embedder)
@@ -214,6 +217,7 @@ async def _check_vectors(db: Database, embedder: str) -> Check:
 
 
 async def _check_organizations(db: Database) -> Check:
+    """Check that there is an organization and that each has a key; warn about the first without one."""
     async with db.owner_tx() as tx:
         found = await list_organizations(tx)
     if not found:

@@ -76,6 +76,7 @@ def unknown_settings(environment: Mapping[str, str], folder: Path) -> list[Unkno
 
 
 def _unknown_variables(place: str, names: Iterable[str]) -> list[UnknownSetting]:
+    """Return the names that are no settings of Mnemon, each with the nearest setting, if one is near."""
     known = {*_SETTING_VARIABLES.values(), *OTHER_VARIABLES}
     odd = sorted(name for name in names if name.upper() not in known and not name.startswith("MNEMON_TEST_"))
     return [
@@ -135,6 +136,7 @@ def check_data_dir(folder: Path) -> list[Check]:
 
 
 def _check_permissions(folder: Path, made: str) -> Check:
+    """Warn if other users can read the data directory; `made` says whether it exists or will be created."""
     if folder.exists() and folder.stat().st_mode & 0o077:
         return warn("data directory", f"{folder} {made}, and other users can read it.", f"chmod 700 {folder}")
     return ok("data directory", f"{folder} {made}.")
@@ -175,6 +177,7 @@ def _check_running_server(served: ServerAddress) -> Check:
 
 
 def _check_port(host: str, port: int) -> Check:
+    """Check that the server can listen at this address, or that a Mnemon server already does."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         # As the server binds: a port whose last connections are in TIME_WAIT is free for both.
@@ -192,6 +195,7 @@ def _check_port(host: str, port: int) -> Check:
 
 
 def _port_fix(error: OSError) -> str:
+    """Return the command to run when the port cannot be bound because of this error."""
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return "export MNEMON_HOST=127.0.0.1"
     return "mnemon serve --port 0  # or export MNEMON_PORT=8766"

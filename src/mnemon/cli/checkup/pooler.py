@@ -41,9 +41,10 @@ async def check_named_statements(url: str) -> Check | None:
 
 
 async def _loses_statements(client: psycopg.AsyncConnection, url: str, opened: AsyncExitStack) -> bool:
-    """Prepare a statement, occupy its server connection, and use it again.
+    """Say whether a prepared statement is lost when the pooler changes its server connection.
 
-    Returns whether it is lost, or raises PostgreSQL's error about the statement, which means the same.
+    It prepares a statement, occupies its server connection, and uses it again. Raises PostgreSQL's error about the
+    statement where there is one, which means the same.
     """
     client.prepare_threshold = 0
     first = await _backend_pid(client)
@@ -66,6 +67,7 @@ async def _loses_statements(client: psycopg.AsyncConnection, url: str, opened: A
 
 
 async def _backend_pid(connection: psycopg.AsyncConnection) -> int:
+    """Return the process id of the PostgreSQL backend that runs this connection's statements."""
     row = await (await connection.execute(_BACKEND_PID_SQL)).fetchone()
     assert row is not None
     return int(row[0])

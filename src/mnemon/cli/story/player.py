@@ -55,7 +55,7 @@ class DemoPlayer:
         }
 
     async def create_participants(self) -> None:
-        """Create the story's personas and agents."""
+        """Create the demo's personas and agents over the API."""
         for persona in self._story.personas:
             body = {name: persona[name] for name in ("name", "prompt", "engagement")}
             await self._request_json("PUT", f"/api/personas/{persona['id']}", body)
@@ -75,7 +75,7 @@ class DemoPlayer:
             self._clock.advance(timedelta(minutes=1))  # ids sort by time: agents are listed in this order
 
     async def play_step(self, step: DemoStep, begin: datetime) -> None:
-        """Play one step and run the jobs that it enqueued."""
+        """Play one step of the demo at its time, and run the jobs that it enqueued."""
         at = begin + step.after
         # A morning's run comes from the schedule: it becomes due when `_play_morning` moves the clock.
         if step.kind != "morning":
@@ -84,7 +84,7 @@ class DemoPlayer:
         await self._runner.drain()
 
     async def finish_story(self, now: datetime) -> None:
-        """Move the story's time to the present.
+        """Move the demo's clock to the present, with the agents' schedules changed so that no run becomes due.
 
         Kestrel's schedule is removed first and Meridian's is set afterwards: a run that became due in between would
         find no script to answer with.
@@ -100,6 +100,7 @@ class DemoPlayer:
         await self._runner.drain()
 
     async def _play_turn(self, data: StepData) -> None:
+        """Script and play a chat turn, or record it as a turn of its own if it has tool results."""
         self._script.prepare_turn(data)
         who = {"userId": data["who"], "personaId": data["persona"]}
         if not data.get("tools"):
@@ -113,6 +114,7 @@ class DemoPlayer:
         await self._request_json("POST", "/api/turns", body)
 
     async def _play_morning(self, data: StepData) -> None:
+        """Script the agent Kestrel's scheduled run, move the clock to its time, and keep the run's id."""
         agent = self._agents["kestrel"]
         self._script.prepare_run(data, agent["name"])
         await self._advance_to(data["when"])
@@ -120,15 +122,18 @@ class DemoPlayer:
         await self._keep_latest_run_id(data, agent["id"])
 
     async def _post_prices(self, data: StepData) -> None:
+        """Post one bar of prices (low, high, close) at the step's time."""
         await self._request_json("POST", "/api/prices", [{**data["bar"], "at": format_time(data["when"])}])
 
     async def _play_run(self, data: StepData) -> None:
+        """Script and queue a run of the step's agent, and keep its id under the step's key."""
         agent = self._agents[data["agent"]]
         self._script.prepare_run(data, agent["name"])
         run = await self._request_json("POST", f"/api/agents/{agent['id']}/runs", {"prompt": data["prompt"]})
         self._runs[data["key"]] = run["id"]
 
     async def _play_re_examination(self, data: StepData) -> None:
+        """Script and queue a re-examination of the run that the step names."""
         parent = self._runs[data["of"]]
         agent_id = (await self._request_json("GET", f"/api/runs/{parent}"))["agentId"]
         name = next(agent["name"] for agent in self._agents.values() if agent["id"] == agent_id)
@@ -136,10 +141,12 @@ class DemoPlayer:
         await self._request_json("POST", f"/api/runs/{parent}/re-examine")
 
     async def _play_resolution(self, data: StepData) -> None:
+        """Resolve the run that the step names with the step's outcome and note."""
         body = {"outcome": data["outcome"], "note": data["note"]}
         await self._request_json("POST", f"/api/runs/{self._runs[data['of']]}/resolve", body)
 
     async def _play_chat(self, data: StepData) -> None:
+        """Script and send a chat message to the step's agent, and wait for its reply."""
         agent = self._agents[data["agent"]]
         self._script.prepare_chat(data, agent["name"])
         body = {"message": data["says"], "stream": False}
@@ -157,6 +164,7 @@ class DemoPlayer:
             self._runs[data["key"]] = latest[0]["id"]
 
     async def _request_json(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request to the API and return the `data` of its response; raise DemoStepFailed for an error."""
         response = await self._http.request(method, path, json=body)
         if response.is_error:
             raise DemoStepFailed(

@@ -45,10 +45,11 @@ class DemoScript:
             self.script.add_answers("Card", lambda request: self._answer_after(4, data["card"]))
 
     def prepare_chat(self, data: StepData, by: str) -> None:
-        """Script the agent's reply to this chat message."""
+        """Script the scripted model's reply to this chat message to an agent."""
         self._spoken = {by: data["reply"]}
 
     def _reflection_answer(self, request: ScriptedRequest, data: StepData, gists: list[str]) -> dict[str, Any]:
+        """Return the step's answer to a reflection, with a rolling summary of the gists if one is asked for."""
         answer: dict[str, Any] = {name: data[name] for name in SECTIONS if name in data}
         if "engagement" in answer:
             answer["engagement"] = _insert_evidence_ids(answer["engagement"], request.prompt)
@@ -83,6 +84,7 @@ class DemoScript:
         return self._answer_after(3, self._spoken.get(heading, "Understood."))
 
     def _answer_after(self, seconds: int, answer: R) -> R:
+        """Move the demo's clock on by these seconds, as if the model had taken them, and return the answer."""
         self._clock.advance(timedelta(seconds=seconds))
         return answer
 

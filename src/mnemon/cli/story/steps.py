@@ -37,7 +37,7 @@ class DemoStory:
 
 
 def read_story() -> DemoStory:
-    """Return the story from its files."""
+    """Return the demo's personas, agents and steps, read from its TOML files."""
     agents, trades = _read_file("agents"), _read_file("trades")
     steps = [
         *_parse_steps("turn", _read_file("talks")["turn"]),
@@ -56,6 +56,7 @@ def read_story() -> DemoStory:
 
 
 def _parse_steps(kind: StepKind, tables: list[StepData]) -> Iterator[DemoStep]:
+    """Yield a step of this kind for each TOML table, at the day and time that the table names."""
     for table in tables:
         hours, minutes = table["at"].split(":")
         yield DemoStep(
@@ -64,12 +65,14 @@ def _parse_steps(kind: StepKind, tables: list[StepData]) -> Iterator[DemoStep]:
 
 
 def _morning_data(data: StepData, symbol: str) -> StepData:
+    """Return a morning's table with its time, and with its card's symbol and prices filled in."""
     card = {"symbol": symbol, **data.get("card", {})}
     levels = {name: card[name] * 1000 for name in _PRICES_IN_THOUSANDS if name in card}
     return {**data, "at": MORNING_TIME, "card": {**card, **levels}}
 
 
 def _price_bars(market: StepData) -> list[StepData]:
+    """Return a step table for each day's bar of prices; the file gives prices in thousands."""
     return [
         {
             "day": day,
@@ -81,4 +84,5 @@ def _price_bars(market: StepData) -> list[StepData]:
 
 
 def _read_file(name: str) -> StepData:
+    """Return the content of one of the story's TOML files, by its name without `.toml`."""
     return tomllib.loads(files("mnemon.cli.story").joinpath(f"{name}.toml").read_text(encoding="utf-8"))

@@ -119,7 +119,7 @@ class ClaudeDriver:
         return ClaudeFiles(system=system, mcp=_write_private_file(private / "mcp.json", json.dumps(config)))
 
     def _mcp_url(self) -> str:
-        """Return the URL at which the Claude CLI reaches this server's MCP door."""
+        """Return the URL at which the Claude CLI reaches this server's MCP endpoint."""
         if self._settings.mcp_url:
             return self._settings.mcp_url
         # An address that means "every interface" can be listened on but not connected to.

@@ -138,7 +138,7 @@ def mcp_config(url: str, token: str) -> dict[str, Any]:
 
 
 def escape_prompt(prompt: str) -> str:
-    """Return the prompt so that the Claude CLI reads it as text even where it begins like a command."""
+    """Return the prompt escaped, so that the Claude CLI does not read its beginning as one of its commands."""
     return f" {prompt}" if prompt.startswith("/") else prompt
 
 

@@ -44,7 +44,7 @@ class ClaudeResult:
         return self.is_error and LOST_SESSION_TEXT in self.text
 
     def describe_failure(self) -> str:
-        """Return why it failed, without the API's sentence, which may quote the prompt."""
+        """Return in a sentence why the CLI failed, without the API's own text, which may quote the prompt."""
         if found := _API_ERROR.search(self.text):
             kind = _ERROR_TYPE.search(self.text)
             return f"the API answered with status {found[1]}" + (f", {kind[1]}" if kind else "")
@@ -95,7 +95,7 @@ def parse_result(line: dict[str, Any]) -> ClaudeResult | None:
 
 
 def card_answer(result: ClaudeResult) -> dict[str, Any] | None:
-    """Return the values for a card from the CLI's result: its structured output, the last JSON object, or None."""
+    """Return the answer in the CLI's result: its structured output, else the last JSON object in its text, or None."""
     if result.structured is not None:
         return result.structured
     found: dict[str, Any] | None = None

@@ -44,12 +44,12 @@ _REVIEW_SPEC = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema
 
 
 def offline_reply(name: str) -> str:
-    """Return the reply of an agent that has no model."""
+    """Return the chat reply of an agent of this name when no model is set, which says so."""
     return f"{name} is offline: no model is set. MNEMON_MODEL names one."
 
 
 def _refuse_to_decide(name: str) -> NoReturn:
-    """Raise ModelRequired: no rule fills a card."""
+    """Raise ModelRequired for the agent of this name: only a model, no rule, can make a decision."""
     raise ModelRequired(name)
 
 
@@ -70,7 +70,7 @@ class ModelDriver:
         self._llm = llm
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
-        """Perform an agent's task with the model: review, council, tool loop, then the card if one is wanted.
+        """Have the model perform an agent's task, with its tools, and fill the task's card; return the outcome.
 
         Raises ModelRequired when a card is wanted in offline mode.
         """
@@ -94,7 +94,7 @@ class ModelDriver:
         )
 
     async def _open_conversation(self, task: AgentTask, conversation: _TaskConversation, emit: EmitEvent) -> str:
-        """Add the prompt and, with a review, the decisions as a tool call's result; return the prompt."""
+        """Add the task's prompt to the conversation, and past decisions if it reviews them; return the prompt."""
         # The server makes the call itself, in the model's name: a model could leave it out.
         first = ToolRequest(id="review_first", name=REVIEW_TOOL, arguments={})
         reviewed = await self._call_tool(task, first, emit) if task.review else None
@@ -161,7 +161,7 @@ class ModelDriver:
     async def _fill_card(
         self, task: AgentTask, card: CardDefinition, prompt: str, conversation: _TaskConversation
     ) -> dict[str, object]:
-        """Return the card's values that the model gives, from the prompt and its own analysis."""
+        """Ask the model to fill the card (a structured answer) from its own analysis; return the card's values."""
         answer = await self._llm.answer(
             LlmQuestion(
                 title=CARD_SCHEMA_TITLE,
@@ -179,7 +179,7 @@ class ModelDriver:
 
 
 def flatten_tool_calls(history: Sequence[LlmMessage]) -> list[LlmMessage]:
-    """Return a session's messages with tool calls and results as plain text."""
+    """Return a session's messages with tool calls and their results rewritten as plain text."""
     # Providers refuse calls to tools that are not offered any more, as `get_my_decisions` may be.
     flat: list[LlmMessage] = []
     for message in history:
