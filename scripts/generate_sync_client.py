@@ -26,9 +26,13 @@ WORDS = (
 )
 
 
-def generated() -> str:
+GENERATED = {"sync_transport.py": ("transport.py",), "sync.py": ("calls.py", "asynchronous.py")}
+"""The modules that are written, and which they are made from."""
+
+
+def generated(name: str) -> str:
     """The synchronous twin of these modules as one."""
-    parts = [(CLIENT / name).read_text(encoding="utf-8") for name in ("transport.py", "calls.py", "asynchronous.py")]
+    parts = [(CLIENT / source).read_text(encoding="utf-8") for source in GENERATED[name]]
     imports: list[str] = []
     bodies: list[str] = []
     for part in parts:
@@ -41,7 +45,8 @@ def generated() -> str:
     for pattern, instead in WORDS:
         whole = re.sub(pattern, instead, whole)
     whole = whole.replace("import asyncio\n", "import time\n")
-    whole = re.sub(r"^from mnemon\.client\.(?:transport|calls) import .*\n", "", whole, flags=re.MULTILINE)
+    whole = re.sub(r"^from mnemon\.client\.calls import .*\n", "", whole, flags=re.MULTILINE)
+    whole = whole.replace("from mnemon.client.transport import", "from mnemon.client.sync_transport import")
     return tidied(HEADER + whole)
 
 
@@ -54,4 +59,5 @@ def tidied(text: str) -> str:
 
 
 if __name__ == "__main__":
-    (CLIENT / "sync.py").write_text(generated(), encoding="utf-8")
+    for name in GENERATED:
+        (CLIENT / name).write_text(generated(name), encoding="utf-8")

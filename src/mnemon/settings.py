@@ -27,6 +27,10 @@ Duration = Annotated[
     BeforeValidator(lambda given: float(given) if isinstance(given, str) and _SECONDS.fullmatch(given) else given),
 ]
 """A number of seconds, or an ISO-8601 duration."""
+_LONGEST_S = 86_400
+"""The most seconds that a timeout may have: a day."""
+_LONGEST = timedelta(days=36_500)
+"""The longest duration: added to any time of this century it is still a time."""
 
 
 class Settings(BaseSettings):
@@ -64,7 +68,10 @@ class Settings(BaseSettings):
     )
     pool_size: int = Field(10, ge=2, le=200, description="Most database connections of one process.")
     database_timeout_s: float = Field(
-        30.0, gt=0, description="Longest wait for a connection of a busy database before a request answers 503."
+        30.0,
+        gt=0,
+        le=_LONGEST_S,
+        description="Longest wait for a connection of a busy database before a request answers 503.",
     )
 
     host: str = Field("127.0.0.1", description="Address the server listens on.")
@@ -76,6 +83,7 @@ class Settings(BaseSettings):
     request_timeout_s: float = Field(
         30.0,
         gt=0,
+        le=_LONGEST_S,
         description="Longest a client may take to send a request's head, to send or read 64 KB of a body, "
         "or to stay idle between requests, before its connection is closed.",
     )
@@ -95,7 +103,9 @@ class Settings(BaseSettings):
     )
     model_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint, with `openai:…`.")
     model_api_key: SecretStr | None = Field(None, description="Key for the model's endpoint.")
-    model_timeout_s: float = Field(60.0, gt=0, description="Longest a model may take to answer, retries included.")
+    model_timeout_s: float = Field(
+        60.0, gt=0, le=_LONGEST_S, description="Longest a model may take to answer, retries included."
+    )
     max_reply_chars: int = Field(
         200_000, ge=1000, description="Longest reply of a model, in characters; a longer one is cut there."
     )
@@ -118,10 +128,13 @@ class Settings(BaseSettings):
     )
 
     session_boundary: Duration = Field(
-        timedelta(minutes=30), ge=timedelta(), description="Inactivity after which a session ends."
+        timedelta(minutes=30), ge=timedelta(), le=_LONGEST, description="Inactivity after which a session ends."
     )
     resume_window: Duration = Field(
-        timedelta(hours=6), ge=timedelta(), description="How soon after its end a session is taken up as `resumedFrom`."
+        timedelta(hours=6),
+        ge=timedelta(),
+        le=_LONGEST,
+        description="How soon after its end a session is taken up as `resumedFrom`.",
     )
     context_budget_tokens: int = Field(4000, ge=200, description="Most tokens the whole context may take.")
     chat_ranking: Literal["hybrid", "blended", "similarity"] = Field(
@@ -151,7 +164,7 @@ class Settings(BaseSettings):
         None, description="Where the Claude CLI reaches `/mcp`; by default this machine at the server's port."
     )
     cards_dir: Path | None = Field(None, description="A directory with further card types (`*.toml`).")
-    run_timeout_s: float = Field(900.0, gt=0, description="Longest a run may take.")
+    run_timeout_s: float = Field(900.0, gt=0, le=_LONGEST_S, description="Longest a run may take.")
 
     log_level: LogLevel = Field("info", description="`debug`, `info`, `warning` or `error`; see docs/logs.md.")
     otel: bool = Field(False, description="Send OpenTelemetry spans; the usual OTEL_* variables say where.")

@@ -52,6 +52,19 @@ def test_line_separators_inside_a_text_end_no_line(server: Served) -> None:
     assert said in json.dumps(rows, ensure_ascii=False)
 
 
+async def test_a_source_is_withdrawn_for_everybody_only_when_that_is_said(server: Served) -> None:
+    async with Mnemon(server.url, await asyncio.to_thread(server.key), user_id="ann") as m:
+        for person in ("ann", "bob"):
+            await m.remember("Keeps bees", user_id=person, source="tool:fit")
+        with pytest.raises(ValueError, match="everyone=True"):
+            await m.withdraw("tool:fit")
+        with pytest.raises(ValueError, match="everyone=True"):
+            await m.preview_withdrawal("tool:fit", "ann", everyone=True)
+        assert (await m.preview_withdrawal("tool:fit", everyone=True))["people"] == 2
+        assert (await m.withdraw("tool:fit", "ann"))["people"] == 1
+        assert (await m.withdraw("tool:fit", everyone=True))["people"] == 1
+
+
 async def test_an_error_carries_the_servers_words(server: Served) -> None:
     async with Mnemon(server.url, await asyncio.to_thread(server.key)) as m:
         with pytest.raises(ApiError) as caught:

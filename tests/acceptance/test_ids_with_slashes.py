@@ -1,4 +1,4 @@
-"""People whose id has a slash are seeded, read, exported and forgotten like everybody else."""
+"""People whose id has a slash, or is no usual path, are seeded, read, exported and forgotten like everybody else."""
 
 from urllib.parse import quote
 
@@ -9,7 +9,17 @@ from mnemon.client import SyncMnemon
 from support.console_door import signed_in
 from support.served import Served
 
-NAMES = ("acme/ann", "a/b/seed", "tenant/7/export", "/leading", "trailing/", "a//b", "with space/and?mark#sign")
+NAMES = (
+    "acme/ann",
+    "a/b/seed",
+    "tenant/7/export",
+    "/leading",
+    "trailing/",
+    "a//b",
+    "with space/and?mark#sign",
+    "%00",
+    "%2e%2e",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -27,6 +37,15 @@ def test_a_person_with_a_slash_is_seeded_exported_and_forgotten(client: httpx2.C
     assert receipt.status_code == 200, receipt.text
     assert client.get("/api/memories", params={"userId": name}).json()["data"] == []
     assert client.delete(where).status_code == 404
+
+
+@pytest.mark.parametrize("name", [".", "..", "...", "%00", "a/../b"])
+def test_the_client_reaches_people_whose_name_a_path_would_lose(server: Served, name: str) -> None:
+    with SyncMnemon(server.url, server.key(), user_id=name) as m:
+        m.remember("Keeps bees")
+        assert "Keeps bees" in "".join(m.export(name))
+        assert m.forget_person(name)["removed"]["memories"] == 1
+        assert list(m.memories()) == []
 
 
 def test_a_bound_key_reaches_nobody_elses_path(server: Served, client: httpx2.Client) -> None:

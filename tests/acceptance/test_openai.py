@@ -165,6 +165,16 @@ def test_tool_calls_go_to_the_caller_and_their_results_continue_the_turn(
 
 
 @pytest.mark.scripted
+def test_a_call_of_a_tool_that_nobody_has_is_not_handed_to_the_caller(server: Served, ai: OpenAI) -> None:
+    for stream in (False, True):
+        server.script.add_replies(tool_call_reply("get_stocks", city="Austin"), "I cannot look that up.")
+        asked: list[Any] = [{"role": "user", "content": "How are stocks?"}]
+        done = _completed(ai, asked, f"bo-{stream}", stream, tools=[])
+        assert (done["content"], done["finish_reason"]) == ("I cannot look that up.", "stop")
+        assert not done["tool_calls"]
+
+
+@pytest.mark.scripted
 def test_a_caller_who_goes_on_without_the_tools_results_ends_the_waiting_turn(
     server: Served, client: httpx2.Client, ai: OpenAI
 ) -> None:
@@ -211,13 +221,13 @@ def test_models_are_listed(server: Served, ai: OpenAI) -> None:
     assert ai.models.retrieve(server.model).owned_by == "mnemon"
 
 
-def _completed(ai: OpenAI, sent: list[Any], user: str, stream: bool) -> dict[str, Any]:
+def _completed(ai: OpenAI, sent: list[Any], user: str, stream: bool, tools: Any = TOOLS) -> dict[str, Any]:
     asked = ai.chat.completions.with_raw_response
-    return _streamed(asked, sent, user) if stream else _whole(asked, sent, user)
+    return _streamed(asked, sent, user, tools) if stream else _whole(asked, sent, user, tools)
 
 
-def _whole(asked: CompletionsWithRawResponse, sent: list[Any], user: str) -> dict[str, Any]:
-    raw = asked.create(model="any", messages=sent, user=user, tools=TOOLS, stream=False)
+def _whole(asked: CompletionsWithRawResponse, sent: list[Any], user: str, tools: Any) -> dict[str, Any]:
+    raw = asked.create(model="any", messages=sent, user=user, tools=tools, stream=False)
     choice = raw.parse().choices[0]
     return {
         "turn": raw.headers["x-mnemon-turn-id"],
@@ -231,8 +241,8 @@ def _whole(asked: CompletionsWithRawResponse, sent: list[Any], user: str) -> dic
     }
 
 
-def _streamed(asked: CompletionsWithRawResponse, sent: list[Any], user: str) -> dict[str, Any]:
-    raw = asked.create(model="any", messages=sent, user=user, tools=TOOLS, stream=True)
+def _streamed(asked: CompletionsWithRawResponse, sent: list[Any], user: str, tools: Any) -> dict[str, Any]:
+    raw = asked.create(model="any", messages=sent, user=user, tools=tools, stream=True)
     text, reason = "", None
     calls: list[dict[str, Any]] = []
     for chunk in raw.parse():

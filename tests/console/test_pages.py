@@ -4,6 +4,7 @@ import json
 from urllib.parse import quote
 
 import httpx2
+import psycopg
 import pytest
 
 from mnemon.access.grants import Grant
@@ -140,6 +141,17 @@ def test_days_of_the_overview_count_turns_recalls_and_tokens(
     assert sum(day["tokens"] for day in after["days"]) > 0
     assert after["days"][-1]["recalls"] == before["days"][-1]["recalls"] + 1
     assert after["health"]["word"] == "healthy"
+
+
+def test_token_counts_beyond_reason_that_an_earlier_release_stored_do_not_stop_the_overview(
+    server: Served, client: httpx2.Client, browser: httpx2.Client
+) -> None:
+    tell(server, client)
+    with psycopg.connect(server.database_url) as connection:
+        for table in ("turns", "reflections"):
+            statement = f"""update {table} set usage = '{{"input_tokens": 1e30, "output_tokens": -1}}'"""
+            connection.execute(statement)
+    assert browser.get("/").status_code == 200
 
 
 def test_no_page_runs_what_was_stored(server: Served, client: httpx2.Client, browser: httpx2.Client) -> None:

@@ -48,12 +48,14 @@ def _range(field: FieldInfo) -> str:
     high = next((f"{_figure(one.le)}" for one in field.metadata if isinstance(one, Le)), None)
     above = next((f"more than {_figure(one.gt)}" for one in field.metadata if isinstance(one, Gt)), None)
     below = next((f"less than {_figure(one.lt)}" for one in field.metadata if isinstance(one, Lt)), None)
-    within = f"{low} to {high}" if low and high else f"{low} or more" if low else None
-    return ", ".join(filter(None, (within, above, below))) or _kind(field)
+    within = f"{low} to {high}" if low and high else f"{low} or more" if low else f"at most {high}" if high else None
+    return ", ".join(filter(None, (above, within, below))) or _kind(field)
 
 
 def _figure(bound: object) -> str:
-    return f"{bound.total_seconds():g} s" if isinstance(bound, timedelta) else f"{bound}"
+    if isinstance(bound, timedelta):
+        return f"{bound.days} days" if bound.days else f"{bound.total_seconds():g} s"
+    return f"{bound}"
 
 
 def _kind(field: FieldInfo) -> str:

@@ -152,7 +152,7 @@ async def test_after_the_first_word_nothing_is_asked_again(error: Exception, why
     assert vendor.asked == 1
 
 
-@pytest.mark.parametrize(("steps", "why"), [([], "it is empty"), ([None], "the stream ended early")])
+@pytest.mark.parametrize(("steps", "why"), [([], "it holds no text"), ([None], "the stream ended early")])
 async def test_a_reply_that_nobody_ended_is_none(steps: list[Step], why: str) -> None:
     with pytest.raises(ModelDown, match=why) as caught:
         await heard(llm(steps)[0], [])

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from urllib.parse import unquote
 
 import structlog
 from prometheus_client import Counter, Histogram
@@ -109,7 +108,7 @@ class RequestMiddleware:
         if length.isdigit() and int(length) > self._max_body_bytes:
             return _body_refusal(request_id, TooLarge(_too_large_detail(self._max_body_bytes)))
         # PostgreSQL's text cannot hold NUL; refused here for every route at once.
-        if "\0" in unquote(scope["path"]) or "%00" in scope.get("query_string", b"").decode("latin-1"):
+        if "\0" in scope["path"] or "%00" in scope.get("query_string", b"").decode("latin-1"):
             detail = "The address has a NUL character. Remove it."
             return problem(request_id, 422, detail, "invalid_request")
         return None

@@ -108,7 +108,8 @@ class _Completion:
                 raise event.to_error()
             elif isinstance(event, ReplyDone):
                 message: dict[str, Any] = {"role": "assistant", "content": event.reply or None}
-                if calls:
+                # To a caller who sent no tools none is handed: Mnemon answered a call that the model made up.
+                if event.reason == "tool_calls":
                     message["tool_calls"] = calls_json(calls)
                 choice = {"index": 0, "message": message, "finish_reason": event.reason, "logprobs": None}
                 kind = {"object": "chat.completion"}
@@ -139,7 +140,8 @@ class _Completion:
 
     def _last_chunks(self, done: ReplyDone, calls: list[ToolRequest]) -> list[str]:
         """Return the chunks that end a stream: tool calls, the finish reason, and the usage if asked for."""
-        lines = [self._format_chunk({"tool_calls": calls_json(calls, indexed=True)})] if calls else []
+        waiting = calls if done.reason == "tool_calls" else []
+        lines = [self._format_chunk({"tool_calls": calls_json(waiting, indexed=True)})] if waiting else []
         lines.append(self._format_chunk({}, done.reason))
         if self._with_usage:
             lines.append(self._usage_chunk(done.usage))

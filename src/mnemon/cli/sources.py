@@ -82,12 +82,12 @@ def withdraw(
 
     if not yes:
         # A call of its own, so that nothing is held open while a person thinks, and Ctrl-C reaches the question.
-        counted = call_server(server, lambda client: client.preview_withdrawal(source, user))
+        counted = call_server(server, lambda client: client.preview_withdrawal(source, user, everyone=everyone))
         typer.confirm(safe_text(_question(counted, user)), abort=True, err=True)
 
     async def withdraw_source(client: "Mnemon") -> dict[str, Any]:
-        exact = (await client.preview_withdrawal(source, user))["source"]
-        return await client.withdraw(exact, user)
+        exact = (await client.preview_withdrawal(source, user, everyone=everyone))["source"]
+        return await client.withdraw(exact, user, everyone=everyone)
 
     done = call_server(server, withdraw_source)
     if as_json:

@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from types import TracebackType
 from typing import Any, TypeVar
-from urllib.parse import quote
 
-from mnemon.client.calls import AsyncCalls
+from mnemon.client.calls import AsyncCalls, segment
 from mnemon.client.errors import Unreachable
 from mnemon.client.events import Event, Verifications, Verified
 from mnemon.client.shapes import (
@@ -190,7 +189,7 @@ class Mnemon(AsyncCalls):
 
     async def forget_person(self, user_id: str) -> dict[str, Any]:
         """Forget a person everywhere; return the receipt, which counts what was removed."""
-        return await self._request_as(dict[str, Any], "DELETE", f"/api/users/{quote(user_id, safe='')}")
+        return await self._request_as(dict[str, Any], "DELETE", f"/api/users/{segment(user_id)}")
 
     async def todos(self, **query: Any) -> list[dict[str, Any]]:
         """Return the person's commitments, habits, threads and frictions."""
@@ -199,7 +198,7 @@ class Mnemon(AsyncCalls):
 
     async def export(self, user_id: str) -> AsyncIterator[str]:
         """Yield everything about the person, one JSON row per line."""
-        async for line in self._transport.lines(f"/api/users/{quote(user_id, safe='')}/export"):
+        async for line in self._transport.lines(f"/api/users/{segment(user_id)}/export"):
             yield line
 
     # Sessions and agent state

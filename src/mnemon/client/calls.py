@@ -24,29 +24,29 @@ class AsyncCalls:
 
     async def agent(self, agent_id: str) -> dict[str, Any]:
         """Return an agent with the state of its memory."""
-        return await self._request_object("GET", f"/api/agents/{_segment(agent_id)}")
+        return await self._request_object("GET", f"/api/agents/{segment(agent_id)}")
 
     async def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
         """Change these fields of an agent and return it; fields that are left out stay."""
-        return await self._request_object("PATCH", f"/api/agents/{_segment(agent_id)}", changes)
+        return await self._request_object("PATCH", f"/api/agents/{segment(agent_id)}", changes)
 
     async def delete_agent(self, agent_id: str) -> dict[str, Any]:
         """Delete an agent with its runs and its chat; return `{"id": …, "deleted": True}`."""
-        return await self._request_object("DELETE", f"/api/agents/{_segment(agent_id)}")
+        return await self._request_object("DELETE", f"/api/agents/{segment(agent_id)}")
 
     async def reset_agent(self, agent_id: str) -> dict[str, Any]:
         """Clear the memory that the agent carries between runs; return its new state."""
-        return await self._request_object("POST", f"/api/agents/{_segment(agent_id)}/memory/reset")
+        return await self._request_object("POST", f"/api/agents/{segment(agent_id)}/memory/reset")
 
     async def chat_with_agent(self, agent_id: str, message: str) -> dict[str, Any]:
         """Send the agent a message and return its reply; `reply` is None while the message waits for a worker."""
         body = {"message": message, "stream": False}
-        return await self._request_object("POST", f"/api/agents/{_segment(agent_id)}/chat", body)
+        return await self._request_object("POST", f"/api/agents/{segment(agent_id)}/chat", body)
 
     @asynccontextmanager
     async def stream_agent_chat(self, agent_id: str, message: str) -> AsyncIterator[AsyncIterator[Event]]:
         """Send the agent a message and yield the events of its reply."""
-        path, body = f"/api/agents/{_segment(agent_id)}/chat", {"message": message, "stream": True}
+        path, body = f"/api/agents/{segment(agent_id)}/chat", {"message": message, "stream": True}
         async with self._transport.stream("POST", path, body=body) as events:
             yield events
 
@@ -61,16 +61,16 @@ class AsyncCalls:
 
     async def cancel_run(self, run_id: str) -> dict[str, Any]:
         """Cancel a run that is queued or running, and return it."""
-        return await self._request_object("POST", f"/api/runs/{_segment(run_id)}/cancel")
+        return await self._request_object("POST", f"/api/runs/{segment(run_id)}/cancel")
 
     async def re_examinations(self, run_id: str) -> list[dict[str, Any]]:
         """Return every re-examination of the run's decision, oldest first."""
-        return [run async for run in self._iter_pages(f"/api/runs/{_segment(run_id)}/re-examinations", {}, None)]
+        return [run async for run in self._iter_pages(f"/api/runs/{segment(run_id)}/re-examinations", {}, None)]
 
     @asynccontextmanager
     async def stream_run(self, run_id: str) -> AsyncIterator[AsyncIterator[Event]]:
         """Yield the run's events from its start until it has ended."""
-        async with self._transport.stream("GET", f"/api/runs/{_segment(run_id)}/events") as events:
+        async with self._transport.stream("GET", f"/api/runs/{segment(run_id)}/events") as events:
             yield events
 
     # Jobs
@@ -82,7 +82,7 @@ class AsyncCalls:
 
     async def retry_job(self, job_id: str) -> dict[str, Any]:
         """Make a job due at once, with all its attempts again, and return it."""
-        return await self._request_object("POST", f"/api/jobs/{_segment(job_id)}/retry")
+        return await self._request_object("POST", f"/api/jobs/{segment(job_id)}/retry")
 
     # Engagement, sources and custody
 
@@ -97,18 +97,17 @@ class AsyncCalls:
     async def source_memories(self, user_id: str, source: str, *, limit: int = 200) -> list[dict[str, Any]]:
         """Return the latest that one source said about a person, over all personas."""
         query = {"userId": user_id, "source": source, "limit": limit}
-        found: list[dict[str, Any]] = await self._request_data("GET", "/api/sources/memories", query=query)
-        return found
+        return list(await self._request_data("GET", "/api/sources/memories", query=query))
 
-    async def preview_withdrawal(self, source: str, user_id: str | None = None) -> dict[str, Any]:
-        """Count what a withdrawal of the source would take back; return its exact name, too."""
-        query = {"source": source, "userId": user_id}
-        return await self._request_object("GET", "/api/sources/preview", query=query)
+    async def preview_withdrawal(
+        self, source: str, user_id: str | None = None, *, everyone: bool = False
+    ) -> dict[str, Any]:
+        """Count what the same withdrawal would take back; return its exact name, too."""
+        return await self._request_object("GET", "/api/sources/preview", query=_withdrawal(source, user_id, everyone))
 
-    async def withdraw(self, source: str, user_id: str | None = None) -> dict[str, Any]:
-        """Withdraw what the source said about a person, or about everyone; return the receipt."""
-        body = {"source": source} if user_id is None else {"source": source, "userId": user_id}
-        return await self._request_object("POST", "/api/sources/withdraw", body)
+    async def withdraw(self, source: str, user_id: str | None = None, *, everyone: bool = False) -> dict[str, Any]:
+        """Withdraw what the source said about the person named, or about `everyone`; return the receipt."""
+        return await self._request_object("POST", "/api/sources/withdraw", _withdrawal(source, user_id, everyone))
 
     async def import_person(self, export: bytes, user_id: str | None = None) -> dict[str, Any]:
         """Import a person's export, all of it or nothing; return the rows that were stored and kept."""
@@ -116,8 +115,7 @@ class AsyncCalls:
         answer = await self._transport.send(
             "POST", "/api/import", content=export, query={"userId": user_id}, headers=headers
         )
-        imported: dict[str, Any] = _data_of(answer)
-        return imported
+        return dict(_data_of(answer))
 
     async def _request_object(
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None
@@ -161,6 +159,13 @@ def _data_of(answer: Any) -> Any:
     return answer["data"]
 
 
-def _segment(name: str) -> str:
-    """Return an id quoted as one segment of a URL's path."""
-    return quote(name, safe="")
+def _withdrawal(source: str, user_id: str | None, everyone: bool) -> dict[str, str]:
+    """Return what is to be withdrawn; raise ValueError unless either a person is named or everyone is meant."""
+    if (user_id is None) != everyone:
+        raise ValueError("Name the person, or pass everyone=True to withdraw the source for everybody.")
+    return {"source": source} if user_id is None else {"source": source, "userId": user_id}
+
+
+def segment(name: str) -> str:
+    """Return an id quoted as one segment of a URL's path; `.` and `..` by themselves would be resolved away."""
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")

@@ -1,18 +1,13 @@
 """Generated from the async modules beside it by scripts/generate_sync_client.py. Do not edit."""
 
-import random
-import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import httpx2
-
-from mnemon.client.errors import ApiError, UnexpectedAnswer, Unreachable
-from mnemon.client.events import Event, Verifications, Verified, decode_event
+from mnemon.client.errors import UnexpectedAnswer, Unreachable
+from mnemon.client.events import Event, Verifications, Verified
 from mnemon.client.shapes import (
     Agent,
     Context,
@@ -30,138 +25,7 @@ from mnemon.client.shapes import (
     Run,
     ToolResult,
 )
-from mnemon.sse import LineSplitter, SseParser
-
-RETRIED = frozenset({429, 502, 503, 504})
-_MAX_WAIT_S = 10.0
-_CONNECT_TIMEOUT_S = 10.0
-
-
-class Transport:
-    """A connection pool to one server with one key."""
-
-    def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
-        headers = {"Authorization": f"Bearer {key}"}
-        # A reply may take its time; an address that does not even accept a connection is told sooner.
-        limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT_S))
-        self._http = httpx2.Client(base_url=base_url, headers=headers, timeout=limits)
-        self._retries = retries
-
-    def close(self) -> None:
-        """Close the connections to the server."""
-        self._http.close()
-
-    def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Any = None,
-        content: bytes | None = None,
-        query: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        """Send JSON, or `content` as it is, and return the response's JSON; retry while that may help.
-
-        Raises ApiError for a problem, UnexpectedAnswer for another program's answer, Unreachable when none came.
-        """
-        sent = {**(headers or {})}
-        # One key for all attempts: the server stores the first effect and replays its reply.
-        if method == "POST":
-            sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
-        params = {name: value for name, value in (query or {}).items() if value is not None}
-        for attempt in range(self._retries + 1):
-            try:
-                response = self._http.request(method, path, json=body, content=content, params=params, headers=sent)
-            except httpx2.TransportError as error:
-                if attempt == self._retries:
-                    raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
-                _wait_before_retry(attempt, None)
-                continue
-            if attempt < self._retries and _may_retry(response):
-                _wait_before_retry(attempt, response.headers.get("Retry-After"))
-                continue
-            return _read_response(response)
-        raise AssertionError("the last attempt returns or raises")
-
-    @contextmanager
-    def stream(
-        self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None
-    ) -> Iterator[Iterator[Event]]:
-        """Open a stream and yield its events; it is not retried. Raises Unreachable when it breaks."""
-        try:
-            with self._http.stream(method, path, json=body, headers=dict(headers or {})) as response:
-                if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                    response.read()
-                    _read_response(response)
-                    raise UnexpectedAnswer(response.status_code)
-                yield _iter_events(response)
-        except httpx2.TransportError as error:
-            raise Unreachable(f"the stream from {self._http.base_url} broke off: {error}") from error
-
-    def lines(self, path: str) -> Iterator[str]:
-        """Yield the lines of an NDJSON response as they arrive. Raises Unreachable when it breaks."""
-        try:
-            with self._http.stream("GET", path) as response:
-                if response.status_code >= 300:
-                    response.read()
-                    _read_response(response)
-                # Not by `iter_lines`, which also splits at characters that stand unescaped in JSON, such as U+2028.
-                splitter = LineSplitter()
-                for piece in response.iter_bytes():
-                    for line in splitter.feed(piece):
-                        if line:
-                            yield line.decode()
-                if rest := splitter.remaining_line():
-                    yield rest.decode()
-        except httpx2.TransportError as error:
-            raise Unreachable(f"the answer of {self._http.base_url} broke off: {error}") from error
-
-
-def _iter_events(response: httpx2.Response) -> Iterator[Event]:
-    """Yield the events of an SSE response, without those that have no data, such as heartbeats."""
-    parser = SseParser()
-    for piece in response.iter_bytes():
-        for event in parser.feed(piece):
-            if event.data:
-                yield decode_event(event)
-
-
-def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
-    """Sleep for what Retry-After says, or 0.2 s doubled with each attempt; at most 10 s, with jitter."""
-    seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.2 * 2**attempt
-    # Jitter, so that clients that failed together do not come back together.
-    spread = 0.5 + random.random() / 2  # noqa: S311  not a secret
-    time.sleep(min(seconds, _MAX_WAIT_S) * spread)
-
-
-def _may_retry(response: httpx2.Response) -> bool:
-    """Say whether the request may succeed if it is sent again: 429, 502, 503, 504, or a first attempt still runs."""
-    if response.status_code == 409:
-        # The first attempt may still be running; any other conflict would only repeat itself.
-        return _problem_of(response).get("code") == "idempotency_in_progress"
-    return response.status_code in RETRIED
-
-
-def _read_response(response: httpx2.Response) -> Any:
-    """Return the JSON of a response, None if it is empty; raise ApiError for 4xx and 5xx."""
-    if response.status_code >= 400:
-        raise ApiError(response.status_code, _problem_of(response))
-    if not response.content:
-        return None
-    try:
-        return response.json()
-    except ValueError:
-        raise UnexpectedAnswer(response.status_code, response.headers.get("location")) from None
-
-
-def _problem_of(response: httpx2.Response) -> Mapping[str, Any]:
-    """Return the problem in an error's body; `unknown` for what is not one, as from a proxy."""
-    try:
-        problem = response.json()
-    except ValueError:
-        problem = None
-    return problem if isinstance(problem, dict) else {"code": "unknown", "detail": response.text[:300]}
+from mnemon.client.sync_transport import Transport
 
 
 class Calls:
@@ -178,29 +42,29 @@ class Calls:
 
     def agent(self, agent_id: str) -> dict[str, Any]:
         """Return an agent with the state of its memory."""
-        return self._request_object("GET", f"/api/agents/{_segment(agent_id)}")
+        return self._request_object("GET", f"/api/agents/{segment(agent_id)}")
 
     def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
         """Change these fields of an agent and return it; fields that are left out stay."""
-        return self._request_object("PATCH", f"/api/agents/{_segment(agent_id)}", changes)
+        return self._request_object("PATCH", f"/api/agents/{segment(agent_id)}", changes)
 
     def delete_agent(self, agent_id: str) -> dict[str, Any]:
         """Delete an agent with its runs and its chat; return `{"id": …, "deleted": True}`."""
-        return self._request_object("DELETE", f"/api/agents/{_segment(agent_id)}")
+        return self._request_object("DELETE", f"/api/agents/{segment(agent_id)}")
 
     def reset_agent(self, agent_id: str) -> dict[str, Any]:
         """Clear the memory that the agent carries between runs; return its new state."""
-        return self._request_object("POST", f"/api/agents/{_segment(agent_id)}/memory/reset")
+        return self._request_object("POST", f"/api/agents/{segment(agent_id)}/memory/reset")
 
     def chat_with_agent(self, agent_id: str, message: str) -> dict[str, Any]:
         """Send the agent a message and return its reply; `reply` is None while the message waits for a worker."""
         body = {"message": message, "stream": False}
-        return self._request_object("POST", f"/api/agents/{_segment(agent_id)}/chat", body)
+        return self._request_object("POST", f"/api/agents/{segment(agent_id)}/chat", body)
 
     @contextmanager
     def stream_agent_chat(self, agent_id: str, message: str) -> Iterator[Iterator[Event]]:
         """Send the agent a message and yield the events of its reply."""
-        path, body = f"/api/agents/{_segment(agent_id)}/chat", {"message": message, "stream": True}
+        path, body = f"/api/agents/{segment(agent_id)}/chat", {"message": message, "stream": True}
         with self._transport.stream("POST", path, body=body) as events:
             yield events
 
@@ -215,16 +79,16 @@ class Calls:
 
     def cancel_run(self, run_id: str) -> dict[str, Any]:
         """Cancel a run that is queued or running, and return it."""
-        return self._request_object("POST", f"/api/runs/{_segment(run_id)}/cancel")
+        return self._request_object("POST", f"/api/runs/{segment(run_id)}/cancel")
 
     def re_examinations(self, run_id: str) -> list[dict[str, Any]]:
         """Return every re-examination of the run's decision, oldest first."""
-        return [run for run in self._iter_pages(f"/api/runs/{_segment(run_id)}/re-examinations", {}, None)]
+        return [run for run in self._iter_pages(f"/api/runs/{segment(run_id)}/re-examinations", {}, None)]
 
     @contextmanager
     def stream_run(self, run_id: str) -> Iterator[Iterator[Event]]:
         """Yield the run's events from its start until it has ended."""
-        with self._transport.stream("GET", f"/api/runs/{_segment(run_id)}/events") as events:
+        with self._transport.stream("GET", f"/api/runs/{segment(run_id)}/events") as events:
             yield events
 
     # Jobs
@@ -236,7 +100,7 @@ class Calls:
 
     def retry_job(self, job_id: str) -> dict[str, Any]:
         """Make a job due at once, with all its attempts again, and return it."""
-        return self._request_object("POST", f"/api/jobs/{_segment(job_id)}/retry")
+        return self._request_object("POST", f"/api/jobs/{segment(job_id)}/retry")
 
     # Engagement, sources and custody
 
@@ -251,25 +115,21 @@ class Calls:
     def source_memories(self, user_id: str, source: str, *, limit: int = 200) -> list[dict[str, Any]]:
         """Return the latest that one source said about a person, over all personas."""
         query = {"userId": user_id, "source": source, "limit": limit}
-        found: list[dict[str, Any]] = self._request_data("GET", "/api/sources/memories", query=query)
-        return found
+        return list(self._request_data("GET", "/api/sources/memories", query=query))
 
-    def preview_withdrawal(self, source: str, user_id: str | None = None) -> dict[str, Any]:
-        """Count what a withdrawal of the source would take back; return its exact name, too."""
-        query = {"source": source, "userId": user_id}
-        return self._request_object("GET", "/api/sources/preview", query=query)
+    def preview_withdrawal(self, source: str, user_id: str | None = None, *, everyone: bool = False) -> dict[str, Any]:
+        """Count what the same withdrawal would take back; return its exact name, too."""
+        return self._request_object("GET", "/api/sources/preview", query=_withdrawal(source, user_id, everyone))
 
-    def withdraw(self, source: str, user_id: str | None = None) -> dict[str, Any]:
-        """Withdraw what the source said about a person, or about everyone; return the receipt."""
-        body = {"source": source} if user_id is None else {"source": source, "userId": user_id}
-        return self._request_object("POST", "/api/sources/withdraw", body)
+    def withdraw(self, source: str, user_id: str | None = None, *, everyone: bool = False) -> dict[str, Any]:
+        """Withdraw what the source said about the person named, or about `everyone`; return the receipt."""
+        return self._request_object("POST", "/api/sources/withdraw", _withdrawal(source, user_id, everyone))
 
     def import_person(self, export: bytes, user_id: str | None = None) -> dict[str, Any]:
         """Import a person's export, all of it or nothing; return the rows that were stored and kept."""
         headers = {"Content-Type": "application/x-ndjson"}
         answer = self._transport.send("POST", "/api/import", content=export, query={"userId": user_id}, headers=headers)
-        imported: dict[str, Any] = _data_of(answer)
-        return imported
+        return dict(_data_of(answer))
 
     def _request_object(
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None
@@ -313,9 +173,16 @@ def _data_of(answer: Any) -> Any:
     return answer["data"]
 
 
-def _segment(name: str) -> str:
-    """Return an id quoted as one segment of a URL's path."""
-    return quote(name, safe="")
+def _withdrawal(source: str, user_id: str | None, everyone: bool) -> dict[str, str]:
+    """Return what is to be withdrawn; raise ValueError unless either a person is named or everyone is meant."""
+    if (user_id is None) != everyone:
+        raise ValueError("Name the person, or pass everyone=True to withdraw the source for everybody.")
+    return {"source": source} if user_id is None else {"source": source, "userId": user_id}
+
+
+def segment(name: str) -> str:
+    """Return an id quoted as one segment of a URL's path; `.` and `..` by themselves would be resolved away."""
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
 Shape = TypeVar("Shape")
@@ -458,7 +325,7 @@ class SyncMnemon(Calls):
 
     def forget_person(self, user_id: str) -> dict[str, Any]:
         """Forget a person everywhere; return the receipt, which counts what was removed."""
-        return self._request_as(dict[str, Any], "DELETE", f"/api/users/{quote(user_id, safe='')}")
+        return self._request_as(dict[str, Any], "DELETE", f"/api/users/{segment(user_id)}")
 
     def todos(self, **query: Any) -> list[dict[str, Any]]:
         """Return the person's commitments, habits, threads and frictions."""
@@ -467,7 +334,7 @@ class SyncMnemon(Calls):
 
     def export(self, user_id: str) -> Iterator[str]:
         """Yield everything about the person, one JSON row per line."""
-        for line in self._transport.lines(f"/api/users/{quote(user_id, safe='')}/export"):
+        for line in self._transport.lines(f"/api/users/{segment(user_id)}/export"):
             yield line
 
     # Sessions and agent state

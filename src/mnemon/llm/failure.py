@@ -202,5 +202,7 @@ def _status_failure(error: VendorRejected, model: str) -> ModelFailure:
         detail = f"{model} failed with status {status}. Try again later."
         return _busy_failure(detail, "look at the model's server, or its provider's status page", error, again=True)
     step = "check that MNEMON_MODEL takes a JSON schema and this much text"
+    if status < 400:
+        step = "check MNEMON_MODEL_BASE_URL: redirects are not followed"
     detail = f"{model} rejected the request ({_status_and_code(error)}). {step[0].upper()}{step[1:]}."
     return _refused_failure(detail, step, status)

@@ -19,6 +19,10 @@ class Purpose(StrEnum):
     RUN = "run"
 
 
+MOST_TOKENS = 1_000_000_000
+"""The most tokens that one call may count; more is a broken server's number, and sums of it would overflow."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Usage:
     """What one call, or several together, cost."""

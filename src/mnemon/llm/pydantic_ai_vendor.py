@@ -35,6 +35,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, UnusableAnswer, VendorRejected, error_identifier
 from mnemon.llm.protocol import (
+    MOST_TOKENS,
     Json,
     LlmChatRequest,
     LlmMessage,
@@ -293,8 +294,6 @@ def _tool_requests(response: ModelResponse) -> list[ToolRequest]:
 
 def _response_usage(response: ModelResponse) -> Usage:
     """Return the tokens that the library's response cost."""
-    return Usage(
-        input_tokens=response.usage.input_tokens,
-        output_tokens=response.usage.output_tokens,
-        cached_tokens=response.usage.cache_read_tokens,
-    )
+    counted = (response.usage.input_tokens, response.usage.output_tokens, response.usage.cache_read_tokens)
+    sent, received, cached = (number if 0 <= number <= MOST_TOKENS else 0 for number in counted)
+    return Usage(input_tokens=sent, output_tokens=received, cached_tokens=cached)

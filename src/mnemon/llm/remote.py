@@ -121,7 +121,7 @@ class RemoteLlm:
                         ended = True
                         yield replace(piece, usage=call.record_success(piece.usage))
         if not ended:
-            raise UnusableAnswer("the stream ended early" if any_piece else "it is empty")
+            raise UnusableAnswer("the stream ended early" if any_piece else "it holds no text")
 
     async def _pieces_in_time(
         self, pieces: AsyncGenerator[ReplyPiece, None], began: float

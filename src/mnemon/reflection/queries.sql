@@ -54,7 +54,7 @@ select count(*) as number from reflections where org_id = %(org_id)s and user_id
 -- name: reflection_days
 -- What reflections cost, by day of UTC.
 select (updated_at at time zone 'UTC')::date as day,
-  coalesce(sum((usage ->> 'input_tokens')::bigint), 0)::bigint as input_tokens,
-  coalesce(sum((usage ->> 'output_tokens')::bigint), 0)::bigint as output_tokens
+  coalesce(sum(least((usage ->> 'input_tokens')::numeric, 1e9)), 0)::bigint as input_tokens,
+  coalesce(sum(least((usage ->> 'output_tokens')::numeric, 1e9)), 0)::bigint as output_tokens
 from reflections where org_id = %(org_id)s and user_id = user_id and updated_at >= %(since)s and usage is not null
 group by 1 order by 1

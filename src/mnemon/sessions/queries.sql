@@ -360,8 +360,8 @@ select (select count(*) from users where org_id = %(org_id)s and user_id = user_
 -- name: days
 -- Turns and what their replies cost, by day of UTC.
 select (at at time zone 'UTC')::date as day, count(*) as turns,
-  coalesce(sum((usage ->> 'input_tokens')::bigint), 0)::bigint as input_tokens,
-  coalesce(sum((usage ->> 'output_tokens')::bigint), 0)::bigint as output_tokens
+  coalesce(sum(least((usage ->> 'input_tokens')::numeric, 1e9)), 0)::bigint as input_tokens,
+  coalesce(sum(least((usage ->> 'output_tokens')::numeric, 1e9)), 0)::bigint as output_tokens
 from turns where org_id = %(org_id)s and user_id = user_id and at >= %(since)s
 group by 1 order by 1
 

@@ -22,6 +22,12 @@ def test_the_answer_is_its_text_and_its_cost() -> None:
     )
 
 
+@pytest.mark.parametrize("number", [10**30, 10**9 + 1, -1, "7", 1.5, None])
+def test_a_count_of_tokens_that_cannot_be_one_counts_nothing(number: Any) -> None:
+    usage = {"prompt_tokens": number, "completion_tokens": number, "prompt_tokens_details": {"cached_tokens": number}}
+    assert parse_completion(completion({"content": "{}"}, usage=usage)).usage == Usage()
+
+
 def test_no_more_is_needed_than_a_message() -> None:
     assert parse_completion(b'{"choices": [{"message": {"content": "{}"}}]}') == RawAnswer(text="{}", usage=Usage())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mnemon.clock import SystemClock
 from mnemon.llm.failure import UnusableAnswer, VendorRejected, error_identifier
-from mnemon.llm.protocol import Json, Usage
+from mnemon.llm.protocol import MOST_TOKENS, Json, Usage
 from mnemon.llm.vendor import RawAnswer
 from mnemon.untrusted_text import reads_outside_text
 
@@ -203,5 +203,5 @@ def _part_text(part: Any) -> str:
 
 
 def _token_count(value: Any) -> int:
-    """Return the server's count of tokens; 0 for anything that is no positive integer."""
-    return value if isinstance(value, int) and value > 0 else 0
+    """Return the server's count of tokens; 0 for anything that is no positive integer, or absurdly large."""
+    return value if isinstance(value, int) and 0 < value <= MOST_TOKENS else 0
