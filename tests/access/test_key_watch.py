@@ -36,7 +36,8 @@ async def test_many_streams_of_a_key_make_one_look(db: Database, monkeypatch: py
 
     sent = watch_rounds(monkeypatch)
     assert await ends() == {None}
-    assert len(sent) == 1
+    # Not what is noted of the key's use meanwhile, which writes.
+    assert len([verbs for verbs in sent if "select" in verbs]) == 1
     async with db.tx("acme") as tx:
         await revoke_key(tx, ACME, key_id)
     at = CHECK_INTERVAL_S
