@@ -1,8 +1,11 @@
 """The number gate: which figures a text may contain, given the sources it cites.
 
-There are three tiers. A shared figure occurs in the cited source, in whatever spelling. A typical one occurs in no
-source and says so: it is a range, or called approximate, and its sentence hedges it as typical. Any other figure is
-unsourced, and the gate rejects the text.
+There are three tiers. A shared figure occurs in the cited source, in whatever spelling, or is the source's figure
+rounded. A typical one occurs in no source and says so: it is a range, or round and called approximate, and its sentence
+hedges it as typical. Any other figure is unsourced, and the gate rejects the text.
+
+Numbers that are no figures (a room, an id, a version) and number words of other languages cannot be converted: they
+must occur in the source as they are. Dates are checked by `said_dates`, where the time of the source is known.
 """
 
 import re
@@ -13,7 +16,9 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import chain
 
-from mnemon.evidence.figure import CURRENCIES, Figure, find_figures, text_before
+from mnemon.evidence.figure import CURRENCIES, SHARE, Figure, find_figures, text_before
+from mnemon.evidence.foreign_numbers import foreign_number_words
+from mnemon.evidence.said_dates import find_dates, find_times
 from mnemon.untrusted_text import reads_outside_text
 
 
@@ -60,6 +65,12 @@ _HIGH_END = re.compile(
     r"\b(?:up\s+to|at\s+most|maximum(?:\s+of)?|as\s+(?:much|high|many)\s+as|no\s+more\s+than|under|less\s+than)\s+$",
     re.IGNORECASE,
 )
+_OLD = re.compile(r"[\s-]*(?:old|of\s+age)\b", re.IGNORECASE)
+_CODE = re.compile(r"(?<![\w@+#./:-])[\w@+#./:-]{0,200}\d[\w@+#./:-]{0,200}")
+_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th|s)$")
+_OWN_NUMBERS = re.compile(
+    r"\b(?:session|turn|week|interview)s?\s#?\d{1,4}\b|(?m:^\s*\(?\d{1,2}[.)]\s)|\b24/7\b|\b1:1\b", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
@@ -84,11 +95,60 @@ def unsourced_figures(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
 
 def number_fault(text: str, sources: Iterable[str]) -> str | None:
     """Return why the number gate rejects the text, naming the figures; None when it passes."""
-    out = unsourced_figures(text, sources)
-    if not out:
-        return None
-    named = ", ".join(f"“{figure.text.strip()}”" for figure in out)
-    return f"number gate: {named} does not occur in the cited source and is not hedged as a typical range"
+    given = tuple(sources)
+    out = unsourced_figures(text, given)
+    if out:
+        named = ", ".join(f"“{figure.text.strip()}”" for figure in out)
+        return f"number gate: {named} does not occur in the cited source and is not hedged as a typical range"
+    strange = unsourced_codes(text, given)
+    return f"number gate: “{strange[0]}” does not occur in the cited source" if strange else None
+
+
+@reads_outside_text
+def unsourced_codes(text: str, sources: Iterable[str]) -> tuple[str, ...]:
+    """Return the numbers of the text that are neither figures nor dates, and foreign number words, that no source has.
+
+    Numbers of sessions, turns and weeks, and of the items of a list, are the text's own.
+    """
+    codes = [(match.start(), match[0]) for match in _CODE.finditer(_OWN_NUMBERS.sub(_blank, text))]
+    words = foreign_number_words(text)
+    if not codes and not words:
+        return ()
+    judged = [(one.start, one.end) for one in (*find_figures(text), *find_dates(text), *find_times(text))]
+    said: set[str] = set()
+    for source in sources:
+        said |= {_bare_code(code) for code in _CODE.findall(source)} | foreign_number_words(source)
+    unjudged = [
+        code for start, code in codes if not any(start < end and first < start + len(code) for first, end in judged)
+    ]
+    return tuple(one for one in (*unjudged, *sorted(words)) if _bare_code(one) not in said)
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return blanks in the place of a match, so that every other character keeps its position."""
+    return " " * len(match[0])
+
+
+def _bare_code(code: str) -> str:
+    """Return a code as codes are compared: without punctuation at its ends and without an ordinal's ending."""
+    return _ORDINAL.sub(r"\1", code.strip(".,:/-+#").casefold())
+
+
+@reads_outside_text
+def restore_figures(text: str, sources: Iterable[str]) -> str:
+    """Return the text with each rounded figure replaced by the figure of the source that it rounds."""
+    claimed = find_figures(text)
+    if not claimed:
+        return text
+    given = [figure for source in sources for figure in find_figures(source)]
+    shared = _SharedFigures(given)
+    for figure in reversed(claimed):
+        if _is_exact(text, figure, shared):
+            continue
+        own = next((one for one in given if _is_rounded(figure, one)), None)
+        if own is not None:
+            text = text[: figure.start] + own.text.strip() + text[figure.end :]
+    return text
 
 
 def is_same_figure(one: Figure, other: Figure) -> bool:
@@ -111,7 +171,10 @@ class _SharedFigures:
         self.single: _Units = defaultdict(set)
         self.low_ends: _Units = defaultdict(set)
         self.high_ends: _Units = defaultdict(set)
+        self.found: list[Figure] = []
         for figure in found:
+            if len(self.found) < _MOST_COMPARED:
+                self.found.append(figure)
             self.exact[figure.low, figure.high].add(figure.unit)
             if figure.is_range:
                 self.low_ends[figure.low].add(figure.unit)
@@ -134,19 +197,73 @@ def _tier_of(text: str, figure: Figure, sentence: _SentenceHedge, shared: _Share
         return Tier.SHARED
     if figure.is_range and sentence.hedged:
         return Tier.TYPICAL
-    # Two signs are needed: "roughly 4%" alone is a guess with a softener (decision 6).
-    if sentence.typical and _APPROXIMATELY.search(text_before(text, figure)):
+    # Two signs are needed: "roughly 4%" alone is a guess with a softener (decision 6); and "about 37.2%" is no rule of
+    # thumb, whatever its sentence says.
+    if sentence.typical and _APPROXIMATELY.search(text_before(text, figure)) and _is_round(figure):
         return Tier.TYPICAL
     return Tier.UNSOURCED
 
 
 def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
-    """Say whether a source gives the figure.
+    """Say whether a source gives the figure, exactly or with more digits."""
+    return _is_exact(text, figure, shared) or any(_is_rounded(figure, one) for one in shared.found)
+
+
+_DIGITS = re.compile(r"\d[\d,'’.\u00a0\u202f\u2009_ ]*")
+_MOST_ROUNDING = Fraction(1, 20)
+"""The largest difference from the source, as a share of it, that counts as rounding."""
+_MOST_COMPARED = 200
+"""The most figures of the sources that a claimed one is compared with as a rounding of them."""
+
+
+def _is_rounded(claimed: Figure, given: Figure) -> bool:
+    """Say whether the claimed figure is the given one with fewer digits: $4.1M for $4,123,456."""
+    if claimed.is_range or given.is_range or claimed.unit != given.unit or not given.low:
+        return False
+    step = _last_place(claimed)
+    # Small counts are never rounded: 3 children are not 3.2.
+    if step is None or abs(given.low) < 10 or (given.unit is None and given.low < 1000):
+        return False
+    apart = abs(given.low - claimed.low)
+    finer = _last_place(given)
+    return finer is not None and finer < step and apart <= step / 2 and apart <= _MOST_ROUNDING * abs(given.low)
+
+
+def _last_place(figure: Figure) -> Fraction | None:
+    """Return the value of the last digit that the figure spells out: 100,000 for $4.1M; None for words."""
+    found = _DIGITS.search(figure.text)
+    if not found:
+        return None
+    digits = found[0].strip(" .,'’_")
+    whole, point, decimals = digits.rpartition(".") if digits.count(".") == 1 else (digits, "", "")
+    scale = Fraction(figure.scale) * (Fraction(1, 100) if figure.unit == SHARE else 1)
+    if point:
+        return scale / 10 ** min(len(decimals), 20)
+    bare = re.sub(r"\D", "", whole)
+    return scale * 10 ** min(20, len(bare) - len(bare.rstrip("0")))
+
+
+def _is_round(figure: Figure) -> bool:
+    """Say whether the figure has one digit that is not zero, or two of which the second is a five."""
+    value = figure.low * (100 if figure.unit == SHARE else 1)
+    if value <= 0:
+        return False
+    while value.denominator != 1 and value < 10:
+        value *= 10
+    while value >= 100 and value % 10 == 0:
+        value /= 10
+    return value.denominator == 1 and (value < 10 or (value < 100 and value % 5 == 0))
+
+
+def _is_exact(text: str, figure: Figure, shared: _SharedFigures) -> bool:
+    """Say whether a source gives the figure as it is.
 
     It gives it exactly, or as one of the ends of a range: both ends of a claimed range as single figures, or a claimed
     "at least" or "up to" as the end of a range of its own.
     """
     units = _BARE_UNITS if figure.unit is None else {figure.unit}
+    if figure.unit == "year" and _OLD.match(text, figure.end):
+        units = {None, "year"}  # "I'm 34" says that somebody is 34 years old
     if units & shared.exact.get((figure.low, figure.high), _NO_UNITS):
         return True
     if figure.is_range:

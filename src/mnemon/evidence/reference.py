@@ -35,6 +35,8 @@ _COUNTS = (
     r"|handoffs|steps|approvals|workers|times|users|managers)\b)"
 )
 """What must not follow: a number before one of these nouns counts them, as in "in the group 12 people left"."""
+_COUNTS_PLURAL = r"(?!\s+(?!(?:is|was|has|does|goes|runs|needs|works|shows|this|us|as|its)\b)[a-z]{2,30}s\b)"
+"""What must not follow either: any plural, as in "in the warehouse 4500 pallets are missing"."""
 _COUNTED_OUT = (
     r"(?<!\ba )(?<!\ban )(?<!\bper )(?<!\beach )(?<!\bevery )(?<!\bthis )(?<!\bthat )(?<!\blast )(?<!\bnext )"
     r"(?<!\bone )(?<!\bpast )"
@@ -92,7 +94,7 @@ _ANY_CASE = (
     # references
     (
         rf"{_COUNTED_OUT}\b{_NOUNS}s?[\s-]+(?:no\.?\s?|number\s+|#\s?)?{_NUMERAL}"
-        rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}{_COUNTS}"
+        rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}{_COUNTS}{_COUNTS_PLURAL}"
     ),
     rf"(?<!§)§+\s?\d+(?:\.\d+)*|\b(?:(?:no|art|sec|fig|vol|p)\.\s?\d+|number\s+{_NUMERAL}){_MEASURED}|#\s?\d+\b",
     # version numbers; the repeats are bounded, since a match is tried at every part of a long chain

@@ -6,27 +6,16 @@ whether a text made from memories adds anything that its sources do not say.
 
 import math
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import Stemmer
-
 from mnemon.evidence.number_gate import number_fault
+from mnemon.evidence.stems import stem
 from mnemon.memory.keys import normalize_content
 from mnemon.untrusted_text import normalize_text, reads_outside_text
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 
-
-class _ThreadStemmer(threading.local):
-    """A stemmer for each thread: it keeps state and must not be called by two threads at once."""
-
-    def __init__(self) -> None:
-        self.stem_word = Stemmer.Stemmer("english").stemWord
-
-
-_STEMMER = _ThreadStemmer()
 STOP_WORDS = frozenset(
     _WORD.findall(
         "a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in "
@@ -68,16 +57,6 @@ class _StemCache(dict[str, str]):
 
 
 _STEMS = _StemCache()
-
-
-def stem(word: str) -> str:
-    """Return the stem of the word; numbers, codes and words of one or two letters are unchanged."""
-    return str(_STEMMER.stem_word(word)) if word.isalpha() and len(word) > 2 else word
-
-
-def stem_words(words: str) -> frozenset[str]:
-    """Return the stems of the words, including stop words."""
-    return frozenset(map(stem, words.split()))
 
 
 def _split_words(text: str) -> list[str]:

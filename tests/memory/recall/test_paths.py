@@ -19,7 +19,7 @@ from mnemon.memory.recall.query import RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import search
 from mnemon.memory.remember import remember_facts
 from mnemon.memory.vector_store import VectorKind, save_vectors
-from mnemon.memory.words import stem_words
+from mnemon.evidence.stems import stem_words
 from mnemon.scope import Scope, person_scope
 from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.messages import NewMessage
