@@ -4,8 +4,8 @@ There are three tiers. A shared figure occurs in the cited source, in whatever s
 rounded. A typical one occurs in no source and says so: it is a range, or round and called approximate, and its sentence
 hedges it as typical. Any other figure is unsourced, and the gate rejects the text.
 
-Numbers that are no figures (a room, an id, a version) and number words of other languages cannot be converted: they
-must occur in the source as they are. Dates are checked by `said_dates`, where the time of the source is known.
+Number words of other languages, and in quoted facts also numbers that are no figures (a room, an id, a version), must
+occur in the source as they are. Dates are checked by `said_dates`, where the time of the source is known.
 """
 
 import re
@@ -96,32 +96,32 @@ def unsourced_figures(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
 def number_fault(text: str, sources: Iterable[str]) -> str | None:
     """Return why the number gate rejects the text, naming the figures; None when it passes."""
     given = tuple(sources)
-    out = unsourced_figures(text, given)
+    out = [figure.text.strip() for figure in unsourced_figures(text, given)]
     if out:
-        named = ", ".join(f"“{figure.text.strip()}”" for figure in out)
+        named = ", ".join(f"“{one}”" for one in out)
         return f"number gate: {named} does not occur in the cited source and is not hedged as a typical range"
-    strange = unsourced_codes(text, given)
-    return f"number gate: “{strange[0]}” does not occur in the cited source" if strange else None
+    strange = foreign_number_words(text)
+    strange = strange and strange - {word for source in given for word in foreign_number_words(source)}
+    return f"number gate: “{min(strange)}” does not occur in the cited source" if strange else None
 
 
 @reads_outside_text
-def unsourced_codes(text: str, sources: Iterable[str]) -> tuple[str, ...]:
-    """Return the numbers of the text that are neither figures nor dates, and foreign number words, that no source has.
+def code_fault(text: str, sources: Iterable[str]) -> str | None:
+    """Return which number of the text that is neither a figure nor a date occurs in no source; else None.
 
-    Numbers of sessions, turns and weeks, and of the items of a list, are the text's own.
+    Numbers of sessions, turns and weeks, and of the items of a list, are the text's own. A text without quotes, such as
+    what would show a hypothesis wrong, may name a quarter or a phase that nobody mentioned; a quoted fact may not.
     """
     codes = [(match.start(), match[0]) for match in _CODE.finditer(_OWN_NUMBERS.sub(_blank, text))]
-    words = foreign_number_words(text)
-    if not codes and not words:
-        return ()
+    if not codes:
+        return None
     judged = [(one.start, one.end) for one in (*find_figures(text), *find_dates(text), *find_times(text))]
-    said: set[str] = set()
-    for source in sources:
-        said |= {_bare_code(code) for code in _CODE.findall(source)} | foreign_number_words(source)
-    unjudged = [
-        code for start, code in codes if not any(start < end and first < start + len(code) for first, end in judged)
-    ]
-    return tuple(one for one in (*unjudged, *sorted(words)) if _bare_code(one) not in said)
+    said = {_bare_code(code) for source in sources for code in _CODE.findall(source)}
+    for start, code in codes:
+        inside = any(start < end and first < start + len(code) for first, end in judged)
+        if not inside and _bare_code(code) not in said:
+            return f"“{code}” does not occur in the quoted sentence"
+    return None
 
 
 def _blank(match: re.Match[str]) -> str:

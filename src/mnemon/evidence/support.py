@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from mnemon.evidence.clause import Mood, ReadWord, Speaker, read_words
 from mnemon.evidence.figure import find_figures
-from mnemon.evidence.number_gate import number_fault
+from mnemon.evidence.number_gate import code_fault, number_fault
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.said_dates import date_fault, find_dates, find_times
 from mnemon.evidence.stems import stem, stem_words
@@ -133,6 +133,7 @@ def support_fault(
     return (
         number_fault(statement, texts)
         or date_fault(statement, [(one.text, one.quotation.passage.at) for one in sentences])
+        or code_fault(statement, texts)
         or _figure_noun_fault(statement, texts)
         or _words_fault(statement, sentences, kind, subject)
     )

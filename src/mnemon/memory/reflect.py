@@ -7,11 +7,13 @@ from pydantic import BaseModel
 from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.privacy import is_confidential_turn
+from mnemon.evidence.number_gate import restore_figures
 from mnemon.evidence.quote_gate import Passage, Quotation, find_quote, quotable_passages
+from mnemon.evidence.support import StatementKind, StatementSubject, support_fault
 from mnemon.memory import store
 from mnemon.memory.answer import MEMORIES, MemoriesAnswer, MemoryAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size, tool_origin
-from mnemon.memory.fact import SHADOW_EXTRACTION, Fact, FactEntity, QuoteLocation
+from mnemon.memory.fact import SHADOW_EXTRACTION, EntityType, Fact, FactEntity, QuoteLocation
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.remember import RememberedFact, remember_facts
@@ -50,9 +52,13 @@ class MemoriesSection:
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Remember, as of the turn's time, the facts that pass the quote gate; reject the others."""
         answers = MemoriesAnswer.model_validate(answer).memories
-        recalled = await load_other_authors(tx, turn) if answers else []
+        if not answers:
+            return SectionResult()
+        recalled = await load_other_authors(tx, turn)
+        used = await store.names_in_use(tx, turn.scope, most=_MOST_NAMES)
+        known = tuple(label for label, _ in used if label)
         # Comparing every fact with every text takes long for a long turn, so it may run off the event loop.
-        judged = await run_off_loop(turn.size + text_size(recalled), lambda: _judge_answers(answers, turn, recalled))
+        judged = await run_off_loop(turn.size + text_size(recalled), lambda: _judge_answers(answers, turn, recalled, known))
         facts = [one for one in judged if isinstance(one, Fact)]
         rejected = [one for one in judged if isinstance(one, Rejection)]
         remembered = await remember_facts(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []
@@ -69,29 +75,35 @@ def _vocabulary_text(used: Sequence[tuple[str | None, str | None]]) -> str:
 
 
 def _judge_answers(
-    answers: Sequence[MemoryAnswer], turn: Turn, recalled: Sequence[OtherAuthor] = ()
+    answers: Sequence[MemoryAnswer], turn: Turn, recalled: Sequence[OtherAuthor] = (), known: Sequence[str] = ()
 ) -> list[Fact | Rejection]:
-    """Return a fact or a rejection for each answer."""
-    if not answers:
-        return []
+    """Return a fact or a rejection for each answer; `known` are the labels of entities on record."""
     sources, confidential, authors = (
         quotable_passages(turn),
         is_confidential_turn(turn),
         authors_of_turn(turn, recalled),
     )
     return [
-        _judge_answer(one, turn, sources, authors.other_author(one.content), confidential=confidential)
+        _judge_answer(one, turn, sources, authors.other_author(one.content), known, confidential=confidential)
         for one in answers
     ]
 
 
 def _judge_answer(
-    one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], other_author: OtherAuthor | None, *, confidential: bool
+    one: MemoryAnswer,
+    turn: Turn,
+    sources: Sequence[Passage],
+    other_author: OtherAuthor | None,
+    known: Sequence[str],
+    *,
+    confidential: bool,
 ) -> Fact | Rejection:
     """Return the fact, with its author's trust, or why it is rejected."""
     found = find_quote(one.quote, sources)
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
+    if fault := support_fault(one.content, [found], StatementKind.FACT, _statement_subject(one, turn, found, known)):
+        return Rejection(what=one.content[:_LONGEST_SHOWN], why=fault)
     private = confidential or bool(one.private)
     # Without a persona it could only be stored for all of them, which is the opposite of confidence.
     if private and turn.scope.persona_id is None:
@@ -99,7 +111,7 @@ def _judge_answer(
     trust, origin = _attribution_of(found, other_author)
     return Fact(
         type=one.type,
-        content=one.content,
+        content=restore_figures(one.content, [found.passage.text]),
         entity=FactEntity(type=one.entity.type, label=one.entity.label) if one.entity else None,
         fact_type=one.factType,
         attribute=one.attribute,
@@ -108,6 +120,18 @@ def _judge_answer(
         origin=origin,
         private=private,
         ground=_quote_location(found, turn),
+    )
+
+
+def _statement_subject(
+    one: MemoryAnswer, turn: Turn, found: Quotation, known: Sequence[str]
+) -> StatementSubject:
+    """Return who the fact is about, and under which names the quoted speaker may appear in it."""
+    return StatementSubject(
+        speaker=(turn.user_name, found.passage.who),
+        entity=one.entity.label if one.entity else None,
+        entity_is_person=one.entity is not None and one.entity.type is EntityType.PERSON,
+        known=known,
     )
 
 
