@@ -127,7 +127,7 @@ _MOOD_SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.WISH,
         re.compile(
             r"\b(?:wish(?:es|ed|ing)?|want(?:s|ed|ing)?|hop(?:e|es|ed|ing)|dream(?:s|ed|ing)?|aspir\w+|desires?"
-            r"|would (?:love|like|prefer|rather)|['’]d (?:love|like|prefer|rather)|if only|looking (?:to|for|forward)"
+            r"|would (?:love|like|prefer|rather)|['’]d (?:love|like|prefer|rather)|if only|look(?:s|ing)? (?:to|for|forward)"
             r"|interested in|someday|some day|goal)\b",
             re.IGNORECASE,
         ),

@@ -86,6 +86,8 @@ _MOOD_NAMES = {
     Mood.PAST: "speaks of the past",
     Mood.FUTURE: "speaks of the future",
 }
+_NOT_OVER = frozenset({Mood.QUESTION, Mood.HYPOTHETICAL, Mood.FUTURE, Mood.WISH, Mood.REPORT})
+"""Moods in which nothing is said to be done."""
 _MOOD_WORDS = stem_words(
     "want wish hope plan intend used use former formerly previously previous dream consider considering think thinking "
     "goal aim will might may could possibly perhaps maybe likely reportedly apparently allegedly believe believes claims "
@@ -137,6 +139,25 @@ def support_fault(
         or _figure_noun_fault(statement, texts)
         or _words_fault(statement, sentences, kind, subject)
     )
+
+
+@reads_outside_text
+def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
+    """Return why a quote does not say that something is over; None when it does.
+
+    "I'll call her" and "I haven't called her" do not say that it is done; a negation may well say that it is dropped.
+    """
+    sentence = _quoted_sentence(quotation)
+    wanted = [word.stem for word in read_words(topic[:LONGEST_STATEMENT]) if not word.is_function_word]
+    within = [word for word in sentence.words if sentence.is_quoted(word) and not word.is_function_word]
+    about = [word for word in within if any(is_supported_by(one, word.stem) for one in wanted)] or within
+    for word in about:
+        if done and word.negated:
+            return f"the quote says “{word.text}” with a negation"
+        for mood in _NOT_OVER if done else _NOT_OVER - {Mood.FUTURE, Mood.WISH}:
+            if mood in word.moods:
+                return f"the quote {_MOOD_NAMES[mood]}, it does not say that it is {'done' if done else 'dropped'}"
+    return None
 
 
 def _quoted_sentence(quotation: Quotation) -> _QuotedSentence:
