@@ -214,7 +214,9 @@ def _fold_case(text: str) -> str:
     """Return the text in lower case, of the same length."""
     folded = text.lower()
     # A few letters become two in lower case; then each is folded alone, so that offsets stay those of the text.
-    return folded if len(folded) == len(text) else "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
+    return (
+        folded if len(folded) == len(text) else "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
+    )
 
 
 def _composed_offsets(text: str) -> list[int]:
