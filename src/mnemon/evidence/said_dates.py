@@ -147,6 +147,11 @@ def find_times(text: str) -> list[SaidTime]:
     ]
 
 
+def date_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the dates and clock times of the text begin and end."""
+    return [*((one.start, one.end) for one in find_dates(text)), *((one.start, one.end) for one in find_times(text))]
+
+
 def _minutes(match: re.Match[str]) -> frozenset[int]:
     if match["word"]:
         return frozenset({720 if match["word"].lower() == "noon" else 0})

@@ -22,7 +22,7 @@ from mnemon.evidence.figure import find_figures
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, number_fault
 from mnemon.evidence.quote_gate import Quotation
-from mnemon.evidence.said_dates import date_fault, find_dates, find_times
+from mnemon.evidence.said_dates import date_fault, date_spans
 from mnemon.evidence.stems import stem
 from mnemon.evidence.vocabulary import FREE, QUANTIFIERS, is_supported_by, stem_list
 from mnemon.turn import Role
@@ -240,8 +240,8 @@ def _stems_of(names: Iterable[str | None]) -> frozenset[str]:
 
 def _dated_spans(statement: str) -> list[tuple[int, int]]:
     """Return where dates, times and figures stand, whose words are checked by their own gates."""
-    found = (*find_dates(statement), *find_times(statement), *find_figures(statement))
-    return [(one.start, after.end() if (after := _OLD.match(statement, one.end)) else one.end) for one in found]
+    found = [*date_spans(statement), *((one.start, one.end) for one in find_figures(statement))]
+    return [(start, after.end() if (after := _OLD.match(statement, end)) else end) for start, end in found]
 
 
 def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
