@@ -54,6 +54,10 @@ class ReadWord:
     """The number of its clause in the text."""
     sentence: int
     negated: bool = False
+    clause_negated: bool = False
+    """Whether its clause has a negation anywhere, as in "hours are not tracked"."""
+    shared: bool = False
+    """Whether a contrast repeats it unsaid: "allergic" in "allergic to nuts, not to milk"."""
     ceased: bool = False
     """Whether it is said to be over: "no longer", "used to", "quit"."""
     moods: frozenset[Mood] = frozenset()
@@ -64,7 +68,7 @@ class ReadWord:
     opens: bool = False
     """Whether it begins its sentence, where any word has a capital."""
     owned: bool = False
-    """Whether it belongs to a noun phrase with "my" or "our", which is true however its sentence is meant."""
+    """Whether it names somebody or something of the speaker ("my sister Ana"), true however its sentence is meant."""
     apposed: bool = False
     """Whether it stands beside a name that it explains: "my dog Rex", "Ann, a nurse"."""
 
@@ -76,29 +80,60 @@ class ReadWord:
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*|[.!?…]+|[,;:()\n\"“”—–]|(?<=\s)-(?=\s)")
 _SENTENCE_ENDS = re.compile(r"[.!?…]+|\n")
+_ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Inc|Ltd|Co|Jr|Sr|vs|e\.g|i\.e|etc|approx|No|[A-Z])$")
 _BREAKS = word_list("clause_end")
 """Words and signs that end a clause by themselves."""
+_ASKING = word_list("asking")
 _SUBJECT_PRONOUNS = {word: Speaker(person) for person, words in PRONOUNS.items() for word in words}
 _DETERMINERS = word_list("determiner")
 _OWN = frozenset({"my", "our"})
+_RELATIONS = word_list("relation")
+"""People and animals of somebody: "sister", "boss", "dog"."""
 _VERBS = word_list("verb")
 """Words that end a noun phrase which began with a determiner."""
+_JOINING = word_list("joining")
+_AUXILIARIES = word_list("auxiliary")
+_BEFORE_SUBJECT = word_list("before_subject")
+_DOUBTING = word_list("doubting")
+"""Verbs through which a negation reaches: "I don't think I like it"."""
+_PREPOSITIONS = word_list("preposition")
 _NEGATORS = word_list("negating")
-_NEGATIVE_VERBS = word_list("disliking") | word_list("avoiding")
+_AVOIDING = word_list("avoiding")
+_NEGATIVE_VERBS = word_list("disliking") | _AVOIDING
 _CEASING = word_list("ceasing")
 _CAPITALIZED_WORDS = word_list("capitalized")
+_QUANTITIES = frozenset({"half", "third", "quarter", "few", "lot", "couple", "bit", "dozen"})
+_LOCAL_REACH = 4
+"""Words that a "without" reaches."""
+_LONGEST_PHRASE = 6
 
 
 @dataclass(kw_only=True)
 class _Token:
+    """A word or sign of a sentence."""
+
     text: str
+    low: str
     start: int
     end: int
-    sentence: int = 0
     clause: int = 0
     opens: bool = False
     named: bool = False
     """Whether it opens the sentence and yet is a name, by what follows."""
+
+    @property
+    def is_word(self) -> bool:
+        """Say whether it is a word and not a sign."""
+        return self.text[0].isalnum()
+
+    @property
+    def is_name(self) -> bool:
+        """Say whether it is written as a name; at the start of a sentence it is one only if a verb follows."""
+        if not self.text[0].isupper() or self.low in _CAPITALIZED_WORDS:
+            return False
+        if self.low in _SUBJECT_PRONOUNS or self.low in _DETERMINERS or self.text.rstrip("s").isupper():
+            return False
+        return not self.opens or self.named
 
 
 @reads_outside_text_up_to(LONGEST_READ)
@@ -107,12 +142,13 @@ def read_words(text: str) -> tuple[ReadWord, ...]:
     text = text[:LONGEST_READ].replace("’", "'")
     plain = IDIOMS.sub(lambda found: " " * len(found[0]), text)
     words: list[ReadWord] = []
-    for sentence, (start, end) in enumerate(_sentences(text)):
-        words += _read_sentence(text, plain, start, end, sentence, len({word.clause for word in words}))
+    for sentence, (start, end) in enumerate(sentence_spans(text)):
+        clauses = words[-1].clause + 1 if words else 0
+        words += _read_sentence(text, plain, start, end, sentence, clauses)
     return tuple(words)
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each sentence; a full stop within a number or after an abbreviation ends none."""
     start = 0
     for found in _SENTENCE_ENDS.finditer(text):
@@ -126,10 +162,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-_ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Inc|Ltd|Co|Jr|Sr|vs|e\.g|i\.e|etc|approx|No|[A-Z])$")
-
-
 def _is_full_stop(text: str, at: int) -> bool:
+    """Say whether the dot ends a sentence: not within a number or a name, nor after an abbreviation."""
     after = text[at + 1 : at + 2]
     if after and not after.isspace() and after not in "\"')”’":
         return False
@@ -137,31 +171,41 @@ def _is_full_stop(text: str, at: int) -> bool:
 
 
 def _read_sentence(text: str, plain: str, start: int, end: int, number: int, clauses: int) -> list[ReadWord]:
-    """Return the words of one sentence."""
+    """Return the words of one sentence; `clauses` is the number of its first clause."""
     sentence = text[start:end]
     tokens = _tokens(sentence, start)
     _number_clauses(tokens)
     spans = _clause_spans(tokens, end)
     moods = clause_moods(sentence, plain[start:end], start, spans)
     words: list[ReadWord] = []
+    subject: Subject = None
+    reaching: frozenset[Mood] = frozenset()
     for clause, (begin, until) in enumerate(spans):
-        inside = [token for token in tokens if token.clause == clause and token.text[0].isalnum()]
-        words += _read_clause(plain, inside, begin, until, moods[clause], clauses + clause, number)
-    return words
+        inside = [token for token in tokens if token.clause == clause and token.is_word]
+        is_told = bool(inside) and inside[0].low == "that"
+        # A clause without a subject of its own goes on with that of the clause before it.
+        held = moods[clause] | (reaching if is_told else frozenset())
+        read = _read_clause(plain, inside, (begin, until), held, subject)
+        reaching = frozenset(mood for word in read for mood in word.moods) - {Mood.PAST, Mood.FUTURE}
+        subject = read[-1].subject if read else subject
+        words += [replace(word, clause=clauses + clause, sentence=number) for word in read]
+    return _mark_shared(words)
 
 
 def _tokens(sentence: str, offset: int) -> list[_Token]:
     """Return the words and signs of the sentence."""
     found = [
-        _Token(text=match[0], start=offset + match.start(), end=offset + match.end())
+        _Token(text=match[0], low=match[0].lower(), start=offset + match.start(), end=offset + match.end())
         for match in _TOKEN.finditer(sentence)
     ]
     if found:
         first = found[0]
         first.opens = True
-        after = found[1].text if len(found) > 1 else ""
-        first.named = first.text.lower() not in _VERBS and (
-            after.lower() in _VERBS - _JOINING or after[:1].isupper() or first.text.endswith("'s")
+        follows = next((at for at in range(1, len(found)) if not found[at].text[0].isupper()), len(found))
+        first.named = first.low not in _VERBS and (
+            first.low.endswith("'s")
+            or (follows < len(found) and found[follows].low in _VERBS - _JOINING)
+            or _looks_like_verb(found, follows)
         )
     return found
 
@@ -170,34 +214,36 @@ def _number_clauses(tokens: Sequence[_Token]) -> None:
     """Give every token the number of its clause within the sentence."""
     clause = 0
     for at, token in enumerate(tokens):
-        low = token.text.lower()
-        if at and (low in _BREAKS or _begins_clause(tokens, at)):
+        if at and (token.low in _BREAKS or _begins_clause(tokens, at)):
             clause += 1
         token.clause = clause
 
 
 def _begins_clause(tokens: Sequence[_Token], at: int) -> bool:
-    """Say whether a new subject follows a comma or an "and" here: "…, and I live", "…, my sister lives"."""
-    low = tokens[at].text.lower()
-    after = [token.text.lower() for token in tokens[at + 1 : at + 3]]
-    if low in {",", "and", "or"} and after:
-        first = after[1] if after[0] in {"and", "or", "also"} and len(after) > 1 else after[0]
-        if first in _SUBJECT_PRONOUNS or first in _ASKING:
-            return True
-        return first in _DETERMINERS and _has_verb_after(tokens, at + 1)
-    return False
-
-
-_ASKING = word_list("asking")
+    """Say whether a comma or an "and" here begins a clause: "…, and I live", "…, my sister lives", "… and can't"."""
+    if at + 1 >= len(tokens):
+        return False
+    # What is told, wished or supposed reaches into "that I …"; its tense does not.
+    if tokens[at].low == "that" and tokens[at + 1].low in _SUBJECT_PRONOUNS:
+        return True
+    if tokens[at].low not in {",", "and", "or"}:
+        return False
+    if at and tokens[at - 1].low in {",", "and", "or"} and tokens[at - 1].clause != tokens[at - 2].clause:
+        return False
+    place = at + 2 if tokens[at + 1].low in {"and", "or", "also"} and at + 2 < len(tokens) else at + 1
+    first = tokens[place]
+    if first.low in _SUBJECT_PRONOUNS or first.low in _ASKING or first.low in _AUXILIARIES or first.low.endswith("n't"):
+        return True
+    return (first.low in _DETERMINERS or first.is_name) and _has_verb_after(tokens, place)
 
 
 def _has_verb_after(tokens: Sequence[_Token], at: int) -> bool:
     """Say whether a verb follows within the next words, before any sign: then a clause begins here."""
-    for token in tokens[at + 1 : at + 6]:
-        low = token.text.lower()
-        if not low[0].isalnum():
+    for place in range(at + 1, min(len(tokens), at + 6)):
+        token = tokens[place]
+        if not token.is_word:
             return False
-        if low in _VERBS and low not in {"and", "or", "that", "which", "who"}:
+        if token.low in _VERBS - _JOINING:
             return True
     return False
 
@@ -215,161 +261,233 @@ def _clause_spans(tokens: Sequence[_Token], end: int) -> list[tuple[int, int]]:
 
 
 def _read_clause(
-    plain: str, tokens: Sequence[_Token], begin: int, until: int, moods: frozenset[Mood], clause: int, sentence: int
+    plain: str, tokens: Sequence[_Token], span: tuple[int, int], moods: frozenset[Mood], before: Subject
 ) -> list[ReadWord]:
-    """Return the words of one clause."""
+    """Return the words of one clause; `before` is the subject of the clause before it."""
+    begin, until = span
     signs = list(mood_signs(plain, begin, until))
     ceasing = min((match.start() for match in CEASING_PHRASES.finditer(plain, begin, until)), default=until)
-    subjects = _subjects(tokens)
+    over = ANY_MORE.search(plain, begin, until) is not None
+    subjects = _subjects(tokens, before)
     owned, apposed = _owned_places(tokens), _apposed_places(tokens)
+    negated = _negated_places(plain, tokens)
     words: list[ReadWord] = []
-    negations = 0
     ceased = False
     for place, token in enumerate(tokens):
-        low = token.text.lower()
         is_meant = not plain[token.start].isspace()
-        ceased = ceased or token.start >= ceasing or (is_meant and low in _CEASING)
-        # A negating word is itself part of what it negates: "dislikes" compares with "don't like".
-        if is_meant and (low in _NEGATORS or low.endswith("n't") or low in _NEGATIVE_VERBS):
-            negations += 1
+        ceased = ceased or over or token.start >= ceasing or (is_meant and token.low in _CEASING)
         words.append(
             ReadWord(
-                text=low.removesuffix("'s"),
-                stem=_word_stem(low),
+                text=token.low.removesuffix("'s"),
+                stem=_word_stem(tokens, place),
                 start=token.start,
-                clause=clause,
-                sentence=sentence,
-                negated=negations % 2 == 1,
+                clause=0,
+                sentence=0,
+                negated=place in negated,
+                clause_negated=bool(negated),
                 ceased=ceased,
                 moods=moods | {mood for mood, at in signs if at <= token.start or mood in WHOLE_CLAUSE},
                 subject=subjects[place][0],
                 in_subject=subjects[place][1],
-                is_name=_is_name(token, low),
+                is_name=token.is_name,
                 opens=token.opens,
                 owned=place in owned,
                 apposed=place in apposed,
             )
         )
-    # "…any more" comes after what it ends.
-    return [replace(word, ceased=True) for word in words] if ANY_MORE.search(plain, begin, until) else words
+    return words
 
 
-def _word_stem(low: str) -> str:
-    """Return the stem by which a word is compared; "dislike" and "hate" are a negated "like"."""
+def _negated_places(plain: str, tokens: Sequence[_Token]) -> frozenset[int]:
+    """Return the places of the words that a negation reaches, the negating verb itself included.
+
+    It reaches to the end of the clause, or to a new subject; "without" reaches a few words, and "only" ends a "not".
+    """
+    found: set[int] = set()
+    odd, local = False, 0
+    for place, token in enumerate(tokens):
+        if plain[token.start].isspace():
+            continue
+        before = tokens[place - 1].low if place else ""
+        if place and token.low in _SUBJECT_PRONOUNS and token.low not in {"it", "you"} and before not in _DOUBTING:
+            odd, local = False, 0
+        if token.low == "without":
+            local = _LOCAL_REACH + 1
+        elif token.low == "no":
+            local = _LOCAL_REACH
+        elif token.low in {"only", "just"} and odd and before not in {"not", "the"} and not before.endswith("n't"):
+            odd = False
+        elif token.low in _NEGATORS or token.low.endswith("n't") or token.low in _NEGATIVE_VERBS:
+            odd = not odd
+        if odd != (local > 0):
+            found.add(place)
+        # "No rain is forecast for Austin" negates the rain, not the place.
+        ends = before == "no" and token.low in _VERBS | _PREPOSITIONS
+        local = 0 if ends else max(0, local - 1)
+    return frozenset(found)
+
+
+def _mark_shared(words: list[ReadWord]) -> list[ReadWord]:
+    """Return the words with those marked that a contrast repeats: "to … not to …", "on … never on …"."""
+    for at, word in enumerate(words[:-1]):
+        follows = words[at + 1].text
+        if word.text not in {"not", "never", "only", "just", "but"} or follows not in _PREPOSITIONS:
+            continue
+        earlier = next((place for place in range(at - 1, 0, -1) if words[place].text == follows), None)
+        if earlier is not None:
+            words[earlier - 1] = replace(words[earlier - 1], shared=True)
+    return words
+
+
+def _word_stem(tokens: Sequence[_Token], place: int) -> str:
+    """Return the stem by which a word is compared; "dislike", "hate" and "can't stand" are a negated "like"."""
+    low = tokens[place].low
     if low in _NEGATIVE_VERBS and low not in _AVOIDING:
+        return "like"
+    if low == "stand" and place and tokens[place - 1].low in {"can't", "cannot", "cant"}:
         return "like"
     return stem(low.removesuffix("'s").replace("-", ""))
 
 
-_AVOIDING = word_list("avoiding")
-
-
 def _owned_places(tokens: Sequence[_Token]) -> frozenset[int]:
-    """Return the places of words in noun phrases that begin with "my" or "our"."""
+    """Return the places of words in noun phrases with "my" or "our" that name a person or an animal."""
     found: set[int] = set()
-    lows = [token.text.lower() for token in tokens]
-    for at, low in enumerate(lows):
-        if low in _OWN:
-            place = at + 1
-            while place < len(lows) and place < at + 5 and not _ends_phrase(lows[place]):
-                found.add(place)
-                place += 1
+    for at, token in enumerate(tokens):
+        if token.low not in _OWN:
+            continue
+        phrase = []
+        for place in range(at + 1, min(len(tokens), at + 5)):
+            if _ends_phrase(tokens[place].low):
+                break
+            phrase.append(place)
+        if any(tokens[place].low.removesuffix("'s") in _RELATIONS or tokens[place].is_name for place in phrase):
+            found.update(phrase)
     return frozenset(found)
 
 
 def _apposed_places(tokens: Sequence[_Token]) -> frozenset[int]:
     """Return the places of words that explain a name: in "my dog Rex" and in "Ann, a nurse from Bonn"."""
-    lows = [token.text.lower() for token in tokens]
     found: set[int] = set()
     for at, token in enumerate(tokens):
-        if not _is_name(token, lows[at]):
+        if not token.is_name:
             continue
         # Before the name, back to its determiner.
         for back in range(1, 5):
-            if at - back < 0 or lows[at - back] in _VERBS or lows[at - back] in _SUBJECT_PRONOUNS:
+            low = tokens[at - back].low if at - back >= 0 else "i"
+            if low in _VERBS or low in _SUBJECT_PRONOUNS:
                 break
-            if lows[at - back] in _DETERMINERS:
+            if low in _DETERMINERS:
                 found.update(range(at - back, at))
                 break
-        # After the name and a comma, or "is": the tokens are words only, so a gap in the text shows the comma.
-        if at + 1 < len(tokens) and lows[at + 1] in _DETERMINERS and tokens[at + 1].start > token.end + 1:
+        # After the name and a comma: the tokens are words only, so a gap in the text shows the comma.
+        after = tokens[at + 1] if at + 1 < len(tokens) else None
+        if after is not None and after.low in _DETERMINERS and after.start > token.end + 1:
             found.update(range(at + 1, min(len(tokens), at + 7)))
     return frozenset(found)
 
 
-def _subjects(tokens: Sequence[_Token]) -> list[tuple[Subject, bool]]:
+def _subjects(tokens: Sequence[_Token], before: Subject) -> list[tuple[Subject, bool]]:
     """Return for each word of a clause its subject, and whether it is part of the noun phrase that is the subject."""
-    lows = [token.text.lower() for token in tokens]
     found: list[tuple[Subject, bool]] = []
     current: Subject = None
     at = 0
     while at < len(tokens):
-        low = lows[at]
-        if low in _SUBJECT_PRONOUNS and not (low in {"it", "you"} and current is not None):
-            current = _pronoun_subject(low, current)
+        if _is_subject_pronoun(tokens, at):
+            current = _pronoun_subject(tokens[at].low, current)
             found.append((current, True))
             at += 1
             continue
-        phrase = _noun_phrase(tokens, lows, at) if _may_be_subject(tokens, lows, at, current) else 0
+        phrase = _noun_phrase(tokens, at) if _may_be_subject(tokens, at, current) else 0
         if phrase:
-            stems = frozenset(
-                stem(word.removesuffix("'s").replace("-", ""))
-                for word in lows[at : at + phrase]
-                if word not in _DETERMINERS and not word.endswith("'s")
-            )
-            joined = lows[at + phrase : at + phrase + 2]
-            current = Speaker.FIRST if joined in (["and", "i"], ["and", "me"]) else stems
+            joined = [token.low for token in tokens[at + phrase : at + phrase + 2]]
+            is_first = joined in (["and", "i"], ["and", "me"])
+            current = Speaker.FIRST if is_first else _phrase_stems(tokens[at : at + phrase])
             found += [(current, True)] * phrase
             at += phrase
             continue
         found.append((current, False))
         at += 1
-    first = next((one for one, _ in found if one is not None), None)
+    first = next((one for one, _ in found if one is not None), before)
     return [(one if one is not None else first, inside) for one, inside in found]
 
 
+def _phrase_stems(phrase: Sequence[_Token]) -> frozenset[str]:
+    """Return the stems of a noun phrase without its determiner and without whoever it belongs to."""
+    return frozenset(
+        stem(token.low.replace("-", ""))
+        for token in phrase
+        if token.low not in _DETERMINERS and not token.low.endswith("'s")
+    ) or frozenset(stem(token.low.removesuffix("'s")) for token in phrase[-1:])
+
+
+def _is_subject_pronoun(tokens: Sequence[_Token], at: int) -> bool:
+    """Say whether a pronoun here is a subject; "it" and "you" are only at the beginning of a clause."""
+    low = tokens[at].low
+    if low in {"it", "you"}:
+        return at == 0 or tokens[at - 1].low in _BEFORE_SUBJECT
+    return low in _SUBJECT_PRONOUNS
+
+
 def _pronoun_subject(low: str, current: Subject) -> Subject:
-    # A relative "who" continues the noun phrase before it.
+    """Return whom the pronoun means; a relative "who" continues the noun phrase before it."""
     if low in {"who", "who's"} and current is not None and not isinstance(current, Speaker):
         return current
     return _SUBJECT_PRONOUNS[low]
 
 
-def _may_be_subject(tokens: Sequence[_Token], lows: Sequence[str], at: int, current: Subject) -> bool:
+def _may_be_subject(tokens: Sequence[_Token], at: int, current: Subject) -> bool:
     """Say whether a noun phrase here can be the subject: none came before, or a reporting verb did."""
-    if at and lows[at - 1] in _PREPOSITIONS:
+    before = tokens[at - 1].low if at else ""
+    if before in _PREPOSITIONS:
         return False
-    return current is None or (at > 0 and lows[at - 1] in _BEFORE_SUBJECT)
+    return current is None or before in _BEFORE_SUBJECT
 
 
-_JOINING = word_list("joining")
-_BEFORE_SUBJECT = word_list("before_subject")
-_PREPOSITIONS = word_list("preposition")
-
-
-def _noun_phrase(tokens: Sequence[_Token], lows: Sequence[str], at: int) -> int:
-    """Return how many words of a noun phrase begin here: a determiner with what follows, or a name; 0 without."""
-    if lows[at] in _DETERMINERS:
-        length = 1
-        while at + length < len(lows) and length < 6 and not _ends_phrase(lows[at + length]):
-            length += 1
-        # Without a verb after it, it is an object or a fragment.
-        return length if length > 1 and at + length < len(lows) and lows[at + length] not in _PREPOSITIONS else 0
+def _noun_phrase(tokens: Sequence[_Token], at: int) -> int:
+    """Return how many words of a noun phrase begin here that a verb follows: "my old boss", "Ann Lee"; 0 without."""
     length = 0
-    while at + length < len(tokens) and _is_name(tokens[at + length], lows[at + length]):
-        length += 1
-    if length and lows[at + length - 1].endswith("'s"):
-        while at + length < len(lows) and length < 6 and not _ends_phrase(lows[at + length]):
+    if tokens[at].low in _DETERMINERS and at + 1 < len(tokens) and tokens[at + 1].low in _QUANTITIES:
+        return 0
+    if tokens[at].low in _DETERMINERS:
+        length = 1
+        while at + length < len(tokens) and length < _LONGEST_PHRASE and not _ends_phrase(tokens[at + length].low):
             length += 1
-    return length if length and at + length < len(lows) and lows[at + length] not in _PREPOSITIONS else 0
+            if tokens[at + length - 1].low in _RELATIONS:
+                break
+            if length > 1 and at + length < len(tokens) and _looks_like_verb(tokens, at + length):
+                break
+    while at + length < len(tokens) and tokens[at + length].is_name and length < _LONGEST_PHRASE:
+        length += 1
+    if length and tokens[at + length - 1].low.endswith("'s"):
+        follows = tokens[at + length].low if at + length < len(tokens) else ""
+        # "The team's in Berlin": a contracted "is".
+        if follows in _PREPOSITIONS or follows in _DETERMINERS or follows in {"not", "been", "very", "so", "really"}:
+            return length
+        while at + length < len(tokens) and length < _LONGEST_PHRASE and not _ends_phrase(tokens[at + length].low):
+            length += 1
+            if _looks_like_verb(tokens, at + length):
+                break
+    after = at + length
+    if length < 1 or after >= len(tokens) or (tokens[at].low in _DETERMINERS and length < 2):
+        return 0
+    goes_on = tokens[after].low
+    is_verb = goes_on in _VERBS or goes_on.endswith("n't") or _looks_like_verb(tokens, after)
+    return length if is_verb or goes_on in _SUBJECT_PRONOUNS else 0
+
+
+def _looks_like_verb(tokens: Sequence[_Token], at: int) -> bool:
+    """Say whether a word that no list knows is a verb by its ending and by what follows it."""
+    if at >= len(tokens) or not tokens[at].is_word or tokens[at].is_name:
+        return False
+    low = tokens[at].low
+    if low in _VERBS or not low.endswith(("s", "ed")) or low.endswith(("ss", "'s")):
+        return False
+    if at + 1 >= len(tokens):
+        return low.endswith("ed")
+    follows = tokens[at + 1]
+    return follows.low in _PREPOSITIONS or follows.low in _DETERMINERS or follows.is_name or follows.text[0].isdigit()
 
 
 def _ends_phrase(low: str) -> bool:
+    """Say whether a noun phrase ends before this word."""
     return low in _VERBS or low in _PREPOSITIONS or low.endswith("n't") or low in _SUBJECT_PRONOUNS
-
-
-def _is_name(token: _Token, low: str) -> bool:
-    """Say whether the word is written as a name; at the start of a sentence it is one only if a verb follows."""
-    if not token.text[0].isupper() or low in _CAPITALIZED_WORDS or low in _SUBJECT_PRONOUNS or low in _DETERMINERS:
-        return False
-    return not token.opens or token.named

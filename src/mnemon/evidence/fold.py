@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from mnemon.evidence.binding import crossed_fault
 from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.figure import find_figures
+from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_same_figure, number_fault
 from mnemon.evidence.said_dates import find_dates, find_times
 from mnemon.evidence.vocabulary import FREE, stem_list
@@ -40,7 +42,7 @@ def fold_fault(folded: str, fragments: Sequence[str]) -> str | None:
             return f"it loses a date of “{fragment[:80]}”"
         if lost := _lost_word(folded, fragment):
             return f"it loses or changes “{lost}” of “{fragment[:80]}”"
-    return _mixed_figure(folded, fragments)
+    return crossed_fault(folded, fragments)
 
 
 def _keeps_figures(folded: str, fragment: str) -> bool:
@@ -55,8 +57,8 @@ def _dates(text: str) -> frozenset[object]:
 
 def _mode_of(word: ReadWord) -> str:
     """Return how a word is meant where it is not plainly true: negated, over, or in a mood."""
-    signs = [*(["not"] if word.negated else []), *(["over"] if word.ceased else []), *sorted(word.moods)]
-    return " ".join(signs)
+    kept = sorted(word.moods - {Mood.PAST, Mood.FUTURE})
+    return " ".join([*(["not"] if word.negated else []), *(["over"] if word.ceased else []), *kept])
 
 
 def _content_words(words: Iterable[ReadWord]) -> list[ReadWord]:
@@ -70,6 +72,8 @@ def _lost_word(folded: str, fragment: str) -> str | None:
     kept: dict[str, set[str]] = {}
     for word in read_words(folded):
         kept.setdefault(word.stem, set()).add(_mode_of(word))
+        if word.shared:
+            kept[word.stem] |= {"", "not"}
     for word in _content_words(read_words(fragment)):
         modes = kept.get(word.stem)
         if modes is None:
@@ -77,25 +81,4 @@ def _lost_word(folded: str, fragment: str) -> str | None:
                 return word.text
         elif _mode_of(word) not in modes:
             return word.text
-    return None
-
-
-def _mixed_figure(folded: str, fragments: Sequence[str]) -> str | None:
-    """Return a figure that the folded text puts into the company of another fragment's words; None without."""
-    read = [
-        (
-            {(one.low, one.high, one.unit) for one in find_figures(fragment)},
-            {word.stem for word in _content_words(read_words(fragment))},
-        )
-        for fragment in fragments
-    ]
-    words = read_words(folded)
-    for figure in find_figures(folded):
-        value = (figure.low, figure.high, figure.unit)
-        clause = next((word.clause for word in words if word.start >= figure.start), None)
-        beside = {word.stem for word in _content_words(words) if word.clause == clause}
-        allowed = {stem for figures, stems in read if value in figures or not figures for stem in stems}
-        known = {stem for _, stems in read for stem in stems}
-        if beside & known - allowed:
-            return f"it says “{figure.text.strip()}” of something else than its fragment does"
     return None

@@ -35,20 +35,20 @@ IDIOMS = _phrases(
 """Phrases whose words do not mean what they mean alone."""
 CEASING_PHRASES = _phrases(
     r"""
-    no longer / not any ?more / any ?more / used to / gave up / given up / in the past / back when / when i was
+    no longer / any longer / not any ?more / any ?more / used to / gave up / given up / in the past / back when / when i was
     once (?:was|had)
     """
 )
 """Phrases that say that something is over."""
-ANY_MORE = _phrases("any ?more")
+ANY_MORE = _phrases("any ?more / any longer")
 """What ends something that was named before it."""
 _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     (
         Mood.WISH,
         _phrases(
             r"""
-            wish(?:es|ed|ing)? / want(?:s|ed|ing)? / hop(?:e|es|ed|ing) / dream(?:s|ed|ing)? / aspir\w+ / desires?
-            would (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only / interested in
+            wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|ing)? / aspir\w+ / desires?
+            (?:would|should) (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only / interested in
             look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
             """
         ),
@@ -83,8 +83,9 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.PAST,
         _phrases(
             r"""
-            used to / formerly / previously / former / no longer / any ?more / ex / in the past / back then / back when
-            at the time / until (?:last|recently|\d{4}) / years ago / was / were / wasn't / weren't / had / hadn't
+            used to / formerly / previously / former / no longer / any longer / any ?more / ex / in the past / back then / back when
+            at the time / until (?:last|recently|then|\d{4}|january|february|march|april|may|june|july|august|september)
+            until (?:october|november|december) / years ago / was / were / wasn't / weren't / had / hadn't
             """
         ),
     ),
@@ -93,7 +94,8 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         _phrases(
             r"""
             might / maybe / perhaps / possibly / could / suppose[ds]? / imagine / pretend(?:ing)? / hypothetically
-            what if / let's say / say that i / not sure / unsure / unclear / would(?! (?:love|like|prefer|rather))
+            probably / likely / not true / isn't true / untrue / false that / guess(?:es|ed)? / suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to / meant to
+            should've / should have / supposed to / was going to / what if / let's say / say that i / not sure / unsure / unclear / would(?! (?:love|like|prefer|rather))
             wouldn't / may (?:be|have|not|become|get|need) / assum(?:e|ing) / joking / kidding / jk / my character
             in (?:the|this|my) (?:novel|story|game|dream|movie|book) / role-?play
             """
@@ -124,8 +126,26 @@ _ASKS = re.compile(
     r"|who's|whose|when|where|why|how|how's|isn't|aren't|don't|doesn't|any|ever)\b",
     re.IGNORECASE,
 )
+_NO_REPORTER = frozenset({"have", "has", "had", "t", "ve", "been", "was", "were", "be", "being", "not", "to", "never"})
+"""Words before a reporting verb that are no reporter: "haven't told", "was told"."""
 WHOLE_CLAUSE = frozenset({Mood.PAST, Mood.FUTURE, Mood.HYPOTHETICAL})
 """Moods whose sign may come after what it governs: "I'm in Berlin next week"."""
+
+
+def reported_by(text: str) -> list[str]:
+    """Return whose words a text reports, each by the word before the reporting verb or after "according to"."""
+    found = [match["who"] for match in _REPORTER.finditer(text)] + [match[1] for match in _ACCORDING.finditer(text)]
+    lows = (who.lower().removesuffix("'s") for who in found if who)
+    return [who for who in lows if who not in {"i", "we"} and who not in _NO_REPORTER]
+
+
+_REPORTER = re.compile(
+    r"\b(?P<who>[\w'-]+) (?:(?:also|just|always|once|now|often|really|still) )?"
+    r"(?:says|said|told|tells|thinks|thought|claims|claimed|believes|believed|insists|insisted|swears|swore|mentioned"
+    r"|mentions|reckons|suggested|suggests|assumes|suspects|argues|argued|wrote|announced|joked|guesses|guessed)\b",
+    re.IGNORECASE,
+)
+_ACCORDING = re.compile(r"\baccording to (?:my |our |the )?([\w'-]+)", re.IGNORECASE)
 
 
 def clause_moods(sentence: str, plain: str, start: int, spans: Sequence[tuple[int, int]]) -> list[frozenset[Mood]]:
@@ -150,6 +170,8 @@ def mood_signs(plain: str, begin: int, until: int) -> Iterator[tuple[Mood, int]]
     for mood, pattern in _SIGNS:
         for match in pattern.finditer(plain, begin, until):
             if mood is Mood.REPORT and _OWN_WORDS.search(plain, max(begin, match.start() - 4), match.end()):
+                continue
+            if mood is Mood.REPORT and match[0].split()[0].lower() in _NO_REPORTER:
                 continue
             if mood is Mood.PAST and _EVENT_IN_PAST.match(plain, match.start(), until):
                 continue

@@ -65,6 +65,7 @@ _HIGH_END = re.compile(
     r"\b(?:up\s+to|at\s+most|maximum(?:\s+of)?|as\s+(?:much|high|many)\s+as|no\s+more\s+than|under|less\s+than)\s+$",
     re.IGNORECASE,
 )
+_BIRTHDAY = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\s+(?:birthday|anniversary)\b", re.IGNORECASE)
 _OLD = re.compile(r"[\s-]*(?:old|of\s+age)\b", re.IGNORECASE)
 _CODE = re.compile(r"(?<![\w@+#./:-])[\w@+#./:-]{0,200}\d[\w@+#./:-]{0,200}")
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th|s)$")
@@ -80,12 +81,20 @@ def judge_figures(text: str, sources: Iterable[str]) -> tuple[JudgedFigure, ...]
     claimed = find_figures(text)
     if not claimed:
         return ()
-    shared = _SharedFigures(figure for source in sources for figure in find_figures(source))
+    given = tuple(sources)
+    shared = _SharedFigures(figure for source in given for figure in (*find_figures(source), *_birthdays(source)))
     sentences = _sentences_around(text, claimed)
     return tuple(
         JudgedFigure(figure=figure, tier=_tier_of(text, figure, sentence, shared))
         for figure, sentence in zip(claimed, sentences, strict=True)
     )
+
+
+def _birthdays(text: str) -> Iterator[Figure]:
+    """Yield the age that a birthday gives: whoever has their 40th birthday is 40."""
+    for match in _BIRTHDAY.finditer(text):
+        age = Fraction(int(match[1]))
+        yield Figure(low=age, high=age, unit=None, start=match.start(), end=match.end(), text=match[0])
 
 
 def unsourced_figures(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
@@ -145,7 +154,7 @@ def restore_figures(text: str, sources: Iterable[str]) -> str:
     for figure in reversed(claimed):
         if _is_exact(text, figure, shared):
             continue
-        own = next((one for one in given if _is_rounded(figure, one)), None)
+        own = next((one for one in given if is_rounded(figure, one)), None)
         if own is not None:
             text = text[: figure.start] + own.text.strip() + text[figure.end :]
     return text
@@ -206,7 +215,7 @@ def _tier_of(text: str, figure: Figure, sentence: _SentenceHedge, shared: _Share
 
 def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
     """Say whether a source gives the figure, exactly or with more digits."""
-    return _is_exact(text, figure, shared) or any(_is_rounded(figure, one) for one in shared.found)
+    return _is_exact(text, figure, shared) or any(is_rounded(figure, one) for one in shared.found)
 
 
 _DIGITS = re.compile(r"\d[\d,'’.\u00a0\u202f\u2009_ ]*")
@@ -216,7 +225,7 @@ _MOST_COMPARED = 200
 """The most figures of the sources that a claimed one is compared with as a rounding of them."""
 
 
-def _is_rounded(claimed: Figure, given: Figure) -> bool:
+def is_rounded(claimed: Figure, given: Figure) -> bool:
     """Say whether the claimed figure is the given one with fewer digits: $4.1M for $4,123,456."""
     if claimed.is_range or given.is_range or claimed.unit != given.unit or not given.low:
         return False
@@ -269,6 +278,8 @@ def _is_exact(text: str, figure: Figure, shared: _SharedFigures) -> bool:
     if figure.is_range:
         # Whoever was told 3 and 5 may say "3 to 5".
         return all(units & shared.single.get(end, _NO_UNITS) for end in (figure.low, figure.high))
+    if figure.unit == SHARE and None in shared.exact.get((figure.low, figure.high), _NO_UNITS):
+        return figure.low < 1  # a program writes 0.07 for 7%
     before = text_before(text, figure)
     at_low = _LOW_END.search(before) and units & shared.low_ends.get(figure.low, _NO_UNITS)
     at_high = _HIGH_END.search(before) and units & shared.high_ends.get(figure.low, _NO_UNITS)

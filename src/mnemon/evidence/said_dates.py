@@ -18,6 +18,8 @@ _MONTHS = [name.lower() for name in calendar.month_name[1:]]
 _MONTH = "|".join(rf"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS) + "|sept"
 _DAYS = [name.lower() for name in calendar.day_name]
 _COUNTS = {**UNIT_WORDS, "a": 1, "an": 1, "couple": 2}
+_LATEST_SHORT_YEAR = 49
+"""The last two digits of a year up to which '26 means this century."""
 _SEASONS = {"spring": (3, 5), "summer": (6, 8), "autumn": (9, 11), "fall": (9, 11), "winter": (12, 2)}
 
 _ISO = re.compile(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
@@ -30,6 +32,18 @@ _MONTH_DAY = re.compile(
     rf"\b(?P<m>{_MONTH})\b\.?\s+(?:the\s+)?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?!\s?(?:%|:))(?:,?\s+(?P<y>(?:19|20)\d\d))?",
     re.IGNORECASE,
 )
+_DAYS_MONTH = re.compile(
+    rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s?(?:-|–|—|to|until|and|through)\s?(?:the\s)?(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?"
+    rf"(?:\s+of)?\s+(?P<m>{_MONTH})\b\.?(?:,?\s+(?P<y>(?:19|20)\d\d))?",
+    re.IGNORECASE,
+)
+_MONTH_DAYS = re.compile(
+    rf"\b(?P<m>{_MONTH})\b\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s?(?:-|–|—|to|until|and)\s?(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?"
+    r"\b(?!\s?(?:%|:))(?:,?\s+(?P<y>(?:19|20)\d\d))?",
+    re.IGNORECASE,
+)
+_DAY_ALONE = re.compile(r"\b(?:on|by|until|till|before|after|since|from)\s+the\s+(?P<d>\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
+_SHORT_YEAR = re.compile(r"(?<![\w'])'(?P<y2>\d\d)\b(?!s)")
 _MONTH_YEAR = re.compile(rf"\b(?P<m>{_MONTH})\b\.?,?\s+(?:of\s+)?(?P<y>(?:19|20)\d\d)\b", re.IGNORECASE)
 _MONTH_ALONE = re.compile(
     r"\b(?P<m>January|February|March|April|June|July|August|September|October|November|December"
@@ -108,7 +122,18 @@ def find_dates(text: str) -> list[SaidDate]:
 
 def _date_candidates(text: str) -> Iterator[SaidDate]:
     """Yield dates, the most complete patterns first."""
-    for pattern in (_ISO, _DAY_MONTH, _MONTH_DAY, _MONTH_YEAR, _MONTH_ALONE, _YEAR, _WEEKDAY):
+    for pattern in (_DAYS_MONTH, _MONTH_DAYS):
+        for match in pattern.finditer(text):
+            year, month = int(match["y"]) if match["y"] else None, _month_number(match["m"])
+            # The span of a range is halved, so that both its days are kept.
+            middle = match.end("d")
+            yield SaidDate(year=year, month=month, day=int(match["d"]), start=match.start(), end=middle)
+            yield SaidDate(year=year, month=month, day=int(match["d2"]), start=middle, end=match.end())
+    for match in _SHORT_YEAR.finditer(text.replace("’", "'")):
+        short = int(match["y2"])
+        century = 2000 if short <= _LATEST_SHORT_YEAR else 1900
+        yield SaidDate(year=century + short, start=match.start(), end=match.end())
+    for pattern in (_ISO, _DAY_MONTH, _MONTH_DAY, _MONTH_YEAR, _DAY_ALONE, _MONTH_ALONE, _YEAR, _WEEKDAY):
         for match in pattern.finditer(text):
             groups = match.groupdict()
             month = _month_number(groups.get("m"))
@@ -203,7 +228,7 @@ def _follows(claimed: SaidDate, said: SaidDate, at: date) -> bool:
 
 def _is_completable(missing: Sequence[str], said: SaidDate) -> bool:
     """Say whether the missing parts follow from when it was said: a year of a month, a date of a weekday."""
-    return said.weekday is not None or missing == ["year"]
+    return said.weekday is not None or missing == ["year"] or (said.day is not None and said.month is None)
 
 
 def _days_meant(said: SaidDate, at: date) -> list[date]:
@@ -211,6 +236,9 @@ def _days_meant(said: SaidDate, at: date) -> list[date]:
     if said.weekday is not None:
         near = (at + timedelta(days=offset) for offset in range(-7, 9))
         return [day for day in near if day.weekday() == said.weekday]
+    if said.month is None and said.day is not None:
+        near = (at + timedelta(days=offset) for offset in range(-31, 46))
+        return [day for day in near if day.day == said.day]
     if said.month is None:
         return []
     years = [said.year] if said.year else [at.year - 1, at.year, at.year + 1]

@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from mnemon.evidence.binding import binding_fault
 from mnemon.evidence.clause import ReadWord, Speaker, read_words
-from mnemon.evidence.figure import find_figures
-from mnemon.evidence.moods import Mood
-from mnemon.evidence.number_gate import code_fault, number_fault
+from mnemon.evidence.figure import Figure, find_figures
+from mnemon.evidence.moods import Mood, reported_by
+from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.said_dates import date_fault, date_spans
 from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import FREE, QUANTIFIERS, is_supported_by, stem_list
+from mnemon.evidence.vocabulary import FREE, PRONOUNS, QUANTIFIERS, is_supported_by, stem_list, word_list
 from mnemon.turn import Role
 from mnemon.untrusted_text import reads_outside_text
 
@@ -66,12 +67,14 @@ _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
     StatementKind.FACT: frozenset(),
     StatementKind.TODO: frozenset({Mood.WISH, Mood.FUTURE}),
     StatementKind.QUESTION: frozenset(Mood),
-    StatementKind.LINE: frozenset({Mood.REPORT}),
+    StatementKind.LINE: frozenset(),
 }
+_ADDS_MOODS = frozenset({StatementKind.TODO, StatementKind.QUESTION})
+"""Kinds of statements that may be worded as a plan or a wish though the quote is not."""
 _SATISFIED_BY = {
     Mood.QUESTION: frozenset({Mood.QUESTION}),
     Mood.WISH: frozenset({Mood.WISH}),
-    Mood.FUTURE: frozenset({Mood.FUTURE, Mood.WISH}),
+    Mood.FUTURE: frozenset({Mood.FUTURE, Mood.WISH, Mood.HYPOTHETICAL}),
     Mood.HYPOTHETICAL: frozenset({Mood.HYPOTHETICAL}),
     Mood.REPORT: frozenset({Mood.REPORT}),
     Mood.PAST: frozenset({Mood.PAST}),
@@ -89,14 +92,18 @@ _MOOD_NAMES = {
 }
 _NOT_OVER = frozenset({Mood.QUESTION, Mood.HYPOTHETICAL, Mood.FUTURE, Mood.WISH, Mood.REPORT})
 """Moods in which nothing is said to be done."""
-_MOOD_WORDS = stem_list("mood")
-"""Stems that carry a mood, which is compared as a whole, or a relative date, which is checked as a date."""
+_MOOD_WORDS = word_list("mood")
+"""Words that carry a mood, which is compared as a whole, or a relative date, which is checked as a date."""
 _NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
 _LINE_WORDS = stem_list("line")
 """Stems by which a line of evidence says how it came about."""
+_GENERIC = stem_list("generic")
+_RELATIONS = stem_list("relation")
 _OWN_AIMS = stem_list("aim")
 """Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
+_AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
+_DROPPING = frozenset(map(stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap")))
 _SENTENCE_END = re.compile(r"[.!?…](?=\s|$|[\"')”’])|\n")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
@@ -144,12 +151,28 @@ def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
     wanted = [word.stem for word in read_words(topic[:LONGEST_STATEMENT]) if not word.is_function_word]
     within = [word for word in sentence.words if sentence.is_quoted(word) and not word.is_function_word]
     about = [word for word in within if any(is_supported_by(one, word.stem) for one in wanted)] or within
+    if not done and any(word.stem in _DROPPING and word.negated for word in sentence.words):
+        return "the quote says that it is not dropped"
+    if done and about is not within and (left := _uncovered_part(topic, sentence)):
+        return f"the quote does not say that “{left}” is done"
     for word in about:
         if done and word.negated:
             return f"the quote says “{word.text}” with a negation"
         for mood in _NOT_OVER if done else _NOT_OVER - {Mood.FUTURE, Mood.WISH}:
             if mood in word.moods:
                 return f"the quote {_MOOD_NAMES[mood]}, it does not say that it is {'done' if done else 'dropped'}"
+    return None
+
+
+def _uncovered_part(topic: str, sentence: _QuotedSentence) -> str | None:
+    """Return a part of a todo, joined by "and", of which the quote says nothing; None without."""
+    parts = _AND.split(topic)
+    if len(parts) < 2:
+        return None
+    for part in parts:
+        words = [word for word in read_words(part) if not word.is_function_word]
+        if words and not any(is_supported_by(word.stem, said.stem) for word in words for said in sentence.words):
+            return part.strip()
     return None
 
 
@@ -176,22 +199,23 @@ def _quoted_sentence(quotation: Quotation) -> _QuotedSentence:
 
 def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
     """Return which counted noun has another figure in the quote: "5 cats and 2 dogs" do not make "5 dogs"."""
-    said: dict[str, set[object]] = {}
+    said: dict[str, list[Figure]] = {}
     for text in texts:
-        for value, noun in _counted_nouns(text):
-            said.setdefault(noun, set()).add(value)
-    for value, noun in _counted_nouns(statement):
-        if noun in said and value not in said[noun]:
+        for figure, noun in _counted_nouns(text):
+            said.setdefault(noun, []).append(figure)
+    for figure, noun in _counted_nouns(statement):
+        others = said.get(noun, ())
+        if others and not any(is_same_figure(figure, one) or is_rounded(figure, one) for one in others):
             return f"the quote gives another figure for “{noun}”"
     return None
 
 
-def _counted_nouns(text: str) -> Iterable[tuple[object, str]]:
+def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
     """Yield each bare figure of the text with the noun directly after it."""
     for figure in find_figures(text):
         after = _WORD.match(text, figure.end + 1) if figure.unit is None else None
         if after:
-            yield (figure.low, figure.high), stem(after[0].lower())
+            yield figure, stem(after[0].lower())
 
 
 def _words_fault(
@@ -209,33 +233,47 @@ def _words_fault(
         for word in claimed
         if _needs_support(word, kind) and not any(start <= word.start < end for start, end in skipped)
     ]
-    anchors = [word for word in own if word.stem not in names | label]
-    if not anchors:
-        return None if own or skipped else "it says nothing that the quote could support"
+    if not own and not skipped:
+        return "it says nothing that the quote could support"
     if fault := _quantifier_fault(claimed, sentences):
         return fault
-    checker = _Checker(claimed, sentences, kind, subject, names, label)
-    missing = [word.text for word in anchors if not checker.occurrences(word)]
-    if missing:
-        return "the quote does not say: " + ", ".join(dict.fromkeys(missing))
-    return checker.fault(anchors) or _order_fault(claimed, sentences)
+    checker = _Checker(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)))
+    missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
+    present = [word for word in own if checker.occurrences(word)]
+    if missing and not _may_add(missing, present):
+        return "the quote does not say: " + ", ".join(dict.fromkeys(word.text for word in missing))
+    bound = kind is not StatementKind.QUESTION
+    return (
+        checker.fault(present)
+        or _order_fault(claimed, sentences)
+        or (bound and next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None) or None)
+    )
+
+
+def _may_add(missing: Sequence[ReadWord], present: Sequence[ReadWord]) -> bool:
+    """Say whether the words that no quote has are so general that the rest of the statement carries them."""
+    if any(word.stem not in _GENERIC or word.is_name for word in missing):
+        return False
+    return bool(present) and len(missing) <= (len(present) + 1) // 2
 
 
 def _label_fault(
     subject: StatementSubject, label: frozenset[str], names: frozenset[str], sentences: Sequence[_QuotedSentence]
 ) -> str | None:
-    """Return that the entity is mentioned nowhere: neither in the quoted messages nor on record."""
-    if not subject.entity or label & names:
+    """Return which word of the entity's label is mentioned nowhere: neither in the quoted messages nor on record."""
+    if not subject.entity:
         return None
-    told = _stems_of(one.quotation.passage.text[:_LONGEST_SEARCHED] for one in sentences)
-    if label & told or any(is_supported_by(one, other) for one in label for other in told):
-        return None
-    return f"“{subject.entity}” is mentioned nowhere in the quoted message"
+    told = names | FREE | _stems_of(one.quotation.passage.text[:_LONGEST_SEARCHED] for one in sentences)
+    for one in sorted(label):
+        if one not in told and not any(is_supported_by(one, other) for other in told):
+            return f"“{subject.entity}” is mentioned nowhere in the quoted message"
+    return None
 
 
 def _stems_of(names: Iterable[str | None]) -> frozenset[str]:
     """Return the stems of all words in the names."""
-    return frozenset(stem(word.lower().removesuffix("'s")) for name in names if name for word in _WORD.findall(name))
+    words = (word.lower().replace("’", "'") for name in names if name for word in _WORD.findall(name))
+    return frozenset(stem(word.removesuffix("'s").replace("-", "")) for word in words)
 
 
 def _dated_spans(statement: str) -> list[tuple[int, int]]:
@@ -250,7 +288,7 @@ def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
         return False
     if kind is StatementKind.LINE and word.stem in _LINE_WORDS:
         return False
-    return word.stem not in _MOOD_WORDS and word.stem not in _NEGATION_WORDS and not word.text.endswith("n't")
+    return word.text not in _MOOD_WORDS and word.stem not in _NEGATION_WORDS and not word.text.endswith("n't")
 
 
 def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[_QuotedSentence]) -> str | None:
@@ -274,23 +312,32 @@ class _Checker:
         subject: StatementSubject,
         names: frozenset[str],
         label: frozenset[str],
+        *,
+        dated: bool,
     ) -> None:
         self.kind, self.subject, self.names, self.label = kind, subject, names, label
         self.moods = frozenset(mood for word in claimed for mood in word.moods)
         self.ceased = any(word.ceased for word in claimed)
+        self.contrasts = any(word.shared for word in claimed)
         self.reflected = frozenset(word.stem for word in claimed) | label
+        self.begins_with_label = any(word.stem in label for word in claimed[:3] if word.in_subject or word.opens)
+        self.has_label = bool(label & {word.stem for word in claimed})
         self.around = [(one, word) for one in sentences for word in one.words]
         self.quoted = [(one, word) for one, word in self.around if one.is_quoted(word)]
+        self.reporters = [reporter for one in sentences for reporter in reported_by(one.text)]
+        self.named = frozenset(word.stem for word in claimed if word.is_name)
+        self.dated = dated
+        self.quote_contrasts = any(word.shared for _, word in self.around)
 
     def occurrences(self, word: ReadWord) -> list[tuple[_QuotedSentence, ReadWord]]:
         """Return the quoted words that support this one, whatever is said of them."""
         within = self.around if word.is_name or word.opens else self.quoted
         return [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
 
-    def fault(self, anchors: Sequence[ReadWord]) -> str | None:
+    def fault(self, words: Sequence[ReadWord]) -> str | None:
         """Return why the best occurrences of the words still do not support the statement."""
-        chosen = []
-        for word in anchors:
+        chosen: list[tuple[str | None, ReadWord]] = []
+        for word in words:
             faults = [(self._occurrence_fault(word, one, said), said) for one, said in self.occurrences(word)]
             fault, said = min(faults, key=lambda each: each[0] is not None)
             if fault and not said.owned:
@@ -299,49 +346,79 @@ class _Checker:
         # "Is my sister Ana coming?" tells, though it asks, that there is a sister Ana.
         if any(fault for fault, _ in chosen) and not all(said.owned for _, said in chosen):
             return next(fault for fault, _ in chosen if fault)
-        added = self.moods & _CHANGES_MEANING - frozenset(mood for _, said in chosen for mood in said.moods)
-        if any(said.ceased for _, said in chosen) or self.kind is not StatementKind.FACT:
+        return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said in chosen])
+
+    def _added_mood(self, chosen: Sequence[ReadWord]) -> str | None:
+        """Return a mood of the statement that none of its supporting words has."""
+        found = frozenset(mood for said in chosen for mood in said.moods)
+        added = self.moods & _CHANGES_MEANING - found
+        if any(said.ceased for said in chosen) or self.kind is not StatementKind.FACT:
             added = added - {Mood.PAST}
-        if self.kind in {StatementKind.TODO, StatementKind.QUESTION}:
-            return None
         for mood in Mood:
-            if mood in added and not any(_SATISFIED_BY[other] & {mood} for _, said in chosen for other in said.moods):
+            if mood in added and not any(mood in _SATISFIED_BY[other] for other in found):
                 return f"the statement {_MOOD_NAMES[mood]}, the quote does not"
         return None
 
     def _occurrence_fault(self, word: ReadWord, one: _QuotedSentence, said: ReadWord) -> str | None:
         """Return in what an occurrence differs from the word: negation, mood, or whom it is said of."""
+        if self.kind is StatementKind.QUESTION:
+            return None
         over = said.ceased and (self.ceased or word.negated)
-        if word.negated != said.negated and not over and not (said.ceased and Mood.PAST in self.moods):
+        if not over and not self._agrees_in_negation(word, said):
             return f"the quote says “{said.text}” {'with' if said.negated else 'without'} a negation"
-        if said.ceased and not over and not self.ceased and Mood.PAST not in self.moods:
+        if said.ceased and not over and Mood.PAST not in self.moods:
             return f"the quote says that “{said.text}” is over"
+        return self._mood_fault(said, over=over) or self._subject_fault(word, one, said)
+
+    def _agrees_in_negation(self, word: ReadWord, said: ReadWord) -> bool:
+        """Say whether a word is negated as in the quote; a passive may put the negation after it."""
+        if word.negated == said.negated or said.shared or (word.shared and self.contrasts):
+            return True
+        if said.ceased and Mood.PAST in self.moods:
+            return True
+        # "We don't track hours" and "hours are not tracked": the negation stands elsewhere in the same clause.
+        return said.negated and word.clause_negated and not self.contrasts and not self.quote_contrasts
+
+    def _mood_fault(self, said: ReadWord, *, over: bool) -> str | None:
+        """Return a mood of the quote that the statement does not keep."""
         for mood in Mood:
-            if mood not in said.moods or mood in _MAY_STAND_IN[self.kind]:
+            if mood not in said.moods or mood in _MAY_STAND_IN[self.kind] or (mood is Mood.PAST and over):
                 continue
-            if mood is Mood.PAST and over:
+            if mood is Mood.REPORT and self._names_reporter():
+                continue
+            if mood is Mood.FUTURE and self.dated:
                 continue
             if not _SATISFIED_BY[mood] & self.moods:
                 return f"the quote {_MOOD_NAMES[mood]}, the statement does not say so"
-        return self._subject_fault(word, one, said)
+            if mood is Mood.REPORT:
+                return "the statement does not say whose words the quote reports"
+        return None
+
+    def _names_reporter(self) -> bool:
+        """Say whether the statement names whoever the quote reports."""
+        return any(
+            stem(reporter) in self.reflected or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
+            for reporter in self.reporters
+        )
 
     def _subject_fault(self, word: ReadWord, one: _QuotedSentence, said: ReadWord) -> str | None:
         """Return whom the quote speaks of, where the statement is about somebody else."""
         spoken = said.subject
-        about_other = self._is_about_other(word)
-        if spoken is None or spoken == word.subject or said.in_subject or one.quotation.passage.role is not Role.USER:
+        if spoken is None or spoken == word.subject or said.in_subject or word.in_subject:
             return None
+        if self.kind is StatementKind.LINE and (word.is_name or self._names_reporter()):
+            return None
+        if one.quotation.passage.role is not Role.USER:
+            return None
+        about_other = self._is_about_other(word)
         if spoken is Speaker.FIRST:
             fits = not about_other or said.owned or said.apposed
             return None if fits else f"in the quote “{said.text}” is said of the speaker"
         if spoken is Speaker.SECOND:
             return None if self.kind is StatementKind.LINE else f"in the quote “{said.text}” is said of “you”"
         if spoken is Speaker.OTHER:
-            return (
-                None
-                if about_other or self.kind is StatementKind.LINE
-                else f"in the quote “{said.text}” is said of somebody else"
-            )
+            fits = about_other or self.kind is StatementKind.LINE or isinstance(word.subject, frozenset)
+            return None if fits else f"in the quote “{said.text}” is said of somebody else"
         if self._names_subject(spoken):
             return None
         return f"in the quote “{said.text}” is said of “{' '.join(sorted(spoken))}”"
@@ -349,23 +426,28 @@ class _Checker:
     def _names_subject(self, spoken: frozenset[str]) -> bool:
         """Say whether the statement names the subject of the quote, or the speaker is meant."""
         if self.kind is StatementKind.TODO:
-            return bool(spoken & (self.names | _OWN_AIMS))
+            return bool(spoken & (self.names | _OWN_AIMS)) or not spoken & _RELATIONS
         if spoken & (self.names | FREE):
             return True
         return any(is_supported_by(own, other) for other in spoken for own in self.reflected)
 
     def _is_about_other(self, word: ReadWord) -> bool:
-        """Say whether the statement speaks of somebody who is not the speaker."""
-        if isinstance(word.subject, frozenset):
-            return not word.subject & (self.names | FREE) and bool(word.subject)
-        if self.subject.entity and self.subject.entity_is_person:
-            return not self.label & self.names
-        return word.subject is Speaker.OTHER
+        """Say whether the statement speaks of a person who is not the speaker."""
+        if isinstance(word.subject, frozenset) and word.subject:
+            if word.subject & (self.names | FREE):
+                return False
+            # A thing that belongs to the speaker may be spoken of as their own: "her knee", "his company".
+            named = any(one in self.label or one in self.named for one in word.subject)
+            return named or bool(word.subject & _RELATIONS)
+        if self.subject.entity and self.subject.entity_is_person and not self.label & self.names:
+            # "Owes Benny 200": the entity is spoken of, and the speaker is the subject.
+            return self.begins_with_label or not self.has_label
+        return False
 
 
 def _order_fault(claimed: Sequence[ReadWord], sentences: Sequence[_QuotedSentence]) -> str | None:
     """Return that two names changed places around the same verb: "Ann owes Bob" does not say "Bob owes Ann"."""
-    names = [word for word in claimed if word.is_name or word.opens]
+    names = [word for word in claimed if word.is_name]
     words = {word.text for word in claimed}
     if len(names) < 2 or words & {"by", "with", "and", "or", "both"}:
         return None

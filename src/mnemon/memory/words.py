@@ -155,7 +155,12 @@ def ungrounded_terms(text: str, sources: Sequence[str]) -> tuple[str, ...]:
     """Return the stems of the text that are in none of the sources; empty if it adds nothing."""
     known = {term for source in sources for term in terms(source)}
     return tuple(
-        dict.fromkeys(t for t in terms(text) if t not in known and t not in _CONNECTIVES and t not in STOP_WORDS)
+        dict.fromkeys(
+            t
+            for t in terms(text)
+            # Figures are compared by their value, in the number gate.
+            if t not in known and t not in _CONNECTIVES and t not in STOP_WORDS and not t.isdigit()
+        )
     )
 
 
