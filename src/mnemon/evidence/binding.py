@@ -55,7 +55,11 @@ def read_segments(text: str) -> tuple[Segment, ...]:
     for start, end in parts:
         inside = [(at, item) for at, item in items if start <= at < end]
         own = tuple(word for word in words if start <= word.start < end)
-        names = {("name", word.stem) for word in own if word.is_name}
+        # A place or a product is named along the way; a person or what a list is about is not.
+        listed = any(sign in text[start:end] for sign in ":;") or text[
+            max(0, start - 1) : start + 1
+        ].strip().startswith(";")
+        names = {("name", word.stem) for word in own if word.is_name and (word.in_subject or word.apposed or listed)}
         first = min((at for at, _ in inside), default=end)
         found.append(Segment(items=frozenset({*(item for _, item in inside), *names}), words=own, first_item=first))
     return tuple(one for one in found if one.words or one.items)

@@ -32,7 +32,9 @@ class Speaker(StrEnum):
     """The subject of a clause where it is a pronoun."""
 
     FIRST = "first"
-    """I, we: whoever speaks."""
+    """I: whoever speaks."""
+    WE = "we"
+    """We: the speaker and those around them, a family, a team, a company."""
     SECOND = "second"
     """You."""
     OTHER = "other"
@@ -67,6 +69,8 @@ class ReadWord:
     is_name: bool = False
     opens: bool = False
     """Whether it begins its sentence, where any word has a capital."""
+    is_acronym: bool = False
+    """Whether it is written in capitals: "IT" is no "it"."""
     owned: bool = False
     """Whether it names somebody or something of the speaker ("my sister Ana"), true however its sentence is meant."""
     apposed: bool = False
@@ -75,7 +79,7 @@ class ReadWord:
     @property
     def is_function_word(self) -> bool:
         """Say whether it is a word of grammar, which needs no support."""
-        return self.text in FUNCTION_WORDS
+        return self.text in FUNCTION_WORDS and not self.is_acronym
 
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*|[.!?…]+|[,;:()\n\"“”—–]|(?<=\s)-(?=\s)")
@@ -224,7 +228,9 @@ def _begins_clause(tokens: Sequence[_Token], at: int) -> bool:
     if at + 1 >= len(tokens):
         return False
     # What is told, wished or supposed reaches into "that I …"; its tense does not.
-    if tokens[at].low == "that" and tokens[at + 1].low in _SUBJECT_PRONOUNS:
+    if tokens[at].low in {"that", "when"} and tokens[at + 1].low in _SUBJECT_PRONOUNS:
+        return True
+    if tokens[at].low == "that" and tokens[at + 1].low in _DETERMINERS and _has_verb_after(tokens, at + 1):
         return True
     if tokens[at].low not in {",", "and", "or"}:
         return False
@@ -290,6 +296,7 @@ def _read_clause(
                 subject=subjects[place][0],
                 in_subject=subjects[place][1],
                 is_name=token.is_name,
+                is_acronym=len(token.text) > 1 and token.text.isupper(),
                 opens=token.opens,
                 owned=place in owned,
                 apposed=place in apposed,
@@ -309,7 +316,8 @@ def _negated_places(plain: str, tokens: Sequence[_Token]) -> frozenset[int]:
         if plain[token.start].isspace():
             continue
         before = tokens[place - 1].low if place else ""
-        if place and token.low in _SUBJECT_PRONOUNS and token.low not in {"it", "you"} and before not in _DOUBTING:
+        is_new = token.low in _SUBJECT_PRONOUNS and token.low not in {"it", "you"} and before != "nor"
+        if place and is_new and before not in _DOUBTING:
             odd, local = False, 0
         if token.low == "without":
             local = _LOCAL_REACH + 1
@@ -317,6 +325,8 @@ def _negated_places(plain: str, tokens: Sequence[_Token]) -> frozenset[int]:
             local = _LOCAL_REACH
         elif token.low in {"only", "just"} and odd and before not in {"not", "the"} and not before.endswith("n't"):
             odd = False
+        elif token.low == "nor":
+            odd = True
         elif token.low in _NEGATORS or token.low.endswith("n't") or token.low in _NEGATIVE_VERBS:
             odd = not odd
         if odd != (local > 0):
@@ -358,6 +368,8 @@ def _owned_places(tokens: Sequence[_Token]) -> frozenset[int]:
         phrase = []
         for place in range(at + 1, min(len(tokens), at + 5)):
             if _ends_phrase(tokens[place].low):
+                break
+            if phrase and tokens[phrase[-1]].low in _RELATIONS and not tokens[place].is_name:
                 break
             phrase.append(place)
         if any(tokens[place].low.removesuffix("'s") in _RELATIONS or tokens[place].is_name for place in phrase):
@@ -401,7 +413,7 @@ def _subjects(tokens: Sequence[_Token], before: Subject) -> list[tuple[Subject, 
         if phrase:
             joined = [token.low for token in tokens[at + phrase : at + phrase + 2]]
             is_first = joined in (["and", "i"], ["and", "me"])
-            current = Speaker.FIRST if is_first else _phrase_stems(tokens[at : at + phrase])
+            current = Speaker.WE if is_first else _phrase_stems(tokens[at : at + phrase])
             found += [(current, True)] * phrase
             at += phrase
             continue
@@ -423,7 +435,10 @@ def _phrase_stems(phrase: Sequence[_Token]) -> frozenset[str]:
 def _is_subject_pronoun(tokens: Sequence[_Token], at: int) -> bool:
     """Say whether a pronoun here is a subject; "it" and "you" are only at the beginning of a clause."""
     low = tokens[at].low
-    if low in {"it", "you"}:
+    # "It" mostly means no person: "it's a boy", "it is hard".
+    if low in {"it", "it's", "it'll"}:
+        return False
+    if low == "you":
         return at == 0 or tokens[at - 1].low in _BEFORE_SUBJECT
     return low in _SUBJECT_PRONOUNS
 
@@ -471,7 +486,7 @@ def _noun_phrase(tokens: Sequence[_Token], at: int) -> int:
     if length < 1 or after >= len(tokens) or (tokens[at].low in _DETERMINERS and length < 2):
         return 0
     goes_on = tokens[after].low
-    is_verb = goes_on in _VERBS or goes_on.endswith("n't") or _looks_like_verb(tokens, after)
+    is_verb = goes_on in _VERBS - _JOINING or goes_on.endswith("n't") or _looks_like_verb(tokens, after)
     return length if is_verb or goes_on in _SUBJECT_PRONOUNS else 0
 
 

@@ -60,6 +60,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             will / won't / (?<=')ll / going to / gonna / about to / plan(?:s|ning|ned)? / intend(?:s|ed|ing)? / tomorrow
             soon / upcoming / next (?:week|month|year|quarter|spring|summer|fall|autumn|winter|time|\w+day)
             considering / thinking (?:of|about) / promise[sd]?
+            (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|20\d\d)).{0,1}
             (?:am|are|is|(?<=')m|(?<=')re|(?<=')s) (?:moving|relocating|joining|leaving|starting|switching|retiring)
             (?:am|are|is|(?<=')m|(?<=')re|(?<=')s) (?:getting|becoming|transferring|expecting)
             """
@@ -70,7 +71,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         _phrases(
             r"""
             according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
-            i(?:'ve)? (?:heard|read) / word is / it is said / calls? me / called me / (?:they|people) say
+            i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me / called me / (?:they|people) say
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:says|said|told|tells|thinks|thought)
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:claims|claimed|believes|believed|insists)
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:insisted|swears|swore)
@@ -84,7 +85,8 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         _phrases(
             r"""
             used to / formerly / previously / former / no longer / any longer / any ?more / ex / in the past / back then / back when
-            at the time / until (?:last|recently|then|\d{4}|january|february|march|april|may|june|july|august|september)
+            at the time / back in / as a (?:kid|child|teen|teenager|student|boy|girl) / growing up / in (?:high )?school / in college
+            (?:in|through|during) my (?:teens|twenties|thirties|forties|youth|childhood) / until (?:last|recently|then|\d{4}|january|february|march|april|may|june|july|august|september)
             until (?:october|november|december) / years ago / was / were / wasn't / weren't / had / hadn't
             """
         ),
@@ -94,7 +96,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         _phrases(
             r"""
             might / maybe / perhaps / possibly / could / suppose[ds]? / imagine / pretend(?:ing)? / hypothetically
-            probably / likely / not true / isn't true / untrue / false that / guess(?:es|ed)? / suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to / meant to
+            doubts? / doubted / pretend(?:s|ed|ing)? / it's possible / possible that / no way / myth that / a myth / rumou?r that / probably / likely / not true / isn't true / untrue / false that / guess(?:es|ed)? / suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to / meant to
             should've / should have / supposed to / was going to / what if / let's say / say that i / not sure / unsure / unclear / would(?! (?:love|like|prefer|rather))
             wouldn't / may (?:be|have|not|become|get|need) / assum(?:e|ing) / joking / kidding / jk / my character
             in (?:the|this|my) (?:novel|story|game|dream|movie|book) / role-?play
@@ -128,6 +130,10 @@ _ASKS = re.compile(
 )
 _NO_REPORTER = frozenset({"have", "has", "had", "t", "ve", "been", "was", "were", "be", "being", "not", "to", "never"})
 """Words before a reporting verb that are no reporter: "haven't told", "was told"."""
+_ASKS_WITHOUT_MARK = re.compile(
+    r"^\W*(?:is|are|am|was|were|do|does|did|should|can|could|would|will|have|has) (?:i|my|he|she|they|we|you|it|there)\b",
+    re.IGNORECASE,
+)
 WHOLE_CLAUSE = frozenset({Mood.PAST, Mood.FUTURE, Mood.HYPOTHETICAL})
 """Moods whose sign may come after what it governs: "I'm in Berlin next week"."""
 
@@ -153,7 +159,8 @@ def clause_moods(sentence: str, plain: str, start: int, spans: Sequence[tuple[in
 
     `plain` is the sentence without idioms, `start` its place in the text, in which `spans` are the clauses.
     """
-    asks = sentence.rstrip("\"')”’ \n").endswith("?") and not _MEANT_AS_FACT.match(sentence)
+    asks = sentence.rstrip("\"')”’ \n").endswith("?") or _ASKS_WITHOUT_MARK.match(sentence) is not None
+    asks = asks and not _MEANT_AS_FACT.match(sentence)
     supposed = bool(_SUPPOSING.search(plain))
     found = []
     for place, (begin, until) in enumerate(spans):

@@ -42,7 +42,9 @@ _MONTH_DAYS = re.compile(
     r"\b(?!\s?(?:%|:))(?:,?\s+(?P<y>(?:19|20)\d\d))?",
     re.IGNORECASE,
 )
-_DAY_ALONE = re.compile(r"\b(?:on|by|until|till|before|after|since|from)\s+the\s+(?P<d>\d{1,2})(?:st|nd|rd|th)\b", re.IGNORECASE)
+_DAY_ALONE = re.compile(
+    r"\bthe\s+(?P<d>\d{1,2})(?:st|nd|rd|th)\b(?!\s+(?:birthday|floor|century|time|place|anniversary|of))", re.IGNORECASE
+)
 _SHORT_YEAR = re.compile(r"(?<![\w'])'(?P<y2>\d\d)\b(?!s)")
 _MONTH_YEAR = re.compile(rf"\b(?P<m>{_MONTH})\b\.?,?\s+(?:of\s+)?(?P<y>(?:19|20)\d\d)\b", re.IGNORECASE)
 _MONTH_ALONE = re.compile(

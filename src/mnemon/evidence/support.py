@@ -25,7 +25,15 @@ from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, 
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.said_dates import date_fault, date_spans
 from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import FREE, PRONOUNS, QUANTIFIERS, is_supported_by, stem_list, word_list
+from mnemon.evidence.vocabulary import (
+    FREE,
+    FUNCTION_WORDS,
+    PRONOUNS,
+    QUANTIFIERS,
+    is_supported_by,
+    stem_list,
+    word_list,
+)
 from mnemon.turn import Role
 from mnemon.untrusted_text import reads_outside_text
 
@@ -80,7 +88,7 @@ _SATISFIED_BY = {
     Mood.PAST: frozenset({Mood.PAST}),
 }
 """The moods of a statement that keep the mood of its quote."""
-_CHANGES_MEANING = frozenset({Mood.WISH, Mood.FUTURE, Mood.PAST})
+_CHANGES_MEANING = frozenset({Mood.WISH, Mood.PAST})
 """Moods that a statement must not add; an added "might" only weakens it."""
 _MOOD_NAMES = {
     Mood.QUESTION: "is a question",
@@ -99,11 +107,20 @@ _LINE_WORDS = stem_list("line")
 """Stems by which a line of evidence says how it came about."""
 _GENERIC = stem_list("generic")
 _RELATIONS = stem_list("relation")
+_OTHERS = stem_list("other_party")
+_UNITS = stem_list("unit")
+_NEGATED_POINT = 2
+"""Words after a negation that are what it negates."""
+_OF_SPEAKER = frozenset({"me", "us", "my", "our"})
+_PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got"})
 _OWN_AIMS = stem_list("aim")
 """Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
+_PART_OF = re.compile(
+    r"\b(?:one|some|half|few|couple) of (?:my|our|the|us|them) (?!time|day|week|month|year)\w+", re.IGNORECASE
+)
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
-_DROPPING = frozenset(map(stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap")))
+_DROPPING = frozenset(map(stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget")))
 _SENTENCE_END = re.compile(r"[.!?…](?=\s|$|[\"')”’])|\n")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
@@ -200,11 +217,20 @@ def _quoted_sentence(quotation: Quotation) -> _QuotedSentence:
 def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
     """Return which counted noun has another figure in the quote: "5 cats and 2 dogs" do not make "5 dogs"."""
     said: dict[str, list[Figure]] = {}
+    bare: list[Figure] = []
     for text in texts:
-        for figure, noun in _counted_nouns(text):
+        counted = list(_counted_nouns(text))
+        for figure, noun in counted:
             said.setdefault(noun, []).append(figure)
+        bare += [one for one in find_figures(text) if all(one.start != figure.start for figure, _ in counted)]
     for figure, noun in _counted_nouns(statement):
-        others = said.get(noun, ())
+        # "From 20 to 10 mg" gives both in mg.
+        others = [*said.get(noun, ()), *bare] if noun in said else []
+        measured = [
+            other for other, ones in said.items() if other in _UNITS and any(is_same_figure(figure, x) for x in ones)
+        ]
+        if noun in _UNITS and measured and noun not in measured:
+            return f"the quote gives the figure in “{measured[0]}”"
         if others and not any(is_same_figure(figure, one) or is_rounded(figure, one) for one in others):
             return f"the quote gives another figure for “{noun}”"
     return None
@@ -214,7 +240,7 @@ def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
     """Yield each bare figure of the text with the noun directly after it."""
     for figure in find_figures(text):
         after = _WORD.match(text, figure.end + 1) if figure.unit is None else None
-        if after:
+        if after and after[0].lower() not in FUNCTION_WORDS:
             yield figure, stem(after[0].lower())
 
 
@@ -252,9 +278,9 @@ def _words_fault(
 
 def _may_add(missing: Sequence[ReadWord], present: Sequence[ReadWord]) -> bool:
     """Say whether the words that no quote has are so general that the rest of the statement carries them."""
-    if any(word.stem not in _GENERIC or word.is_name for word in missing):
+    if not present or any(word.is_name or word.stem not in _GENERIC for word in missing):
         return False
-    return bool(present) and len(missing) <= (len(present) + 1) // 2
+    return len(missing) <= (len(present) + 1) // 2
 
 
 def _label_fault(
@@ -286,6 +312,8 @@ def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
     """Say whether the word claims something that a quote must say."""
     if word.is_function_word or word.stem in FREE or any(sign.isdigit() for sign in word.text):
         return False
+    if word.text in QUANTIFIERS:
+        return False
     if kind is StatementKind.LINE and word.stem in _LINE_WORDS:
         return False
     return word.text not in _MOOD_WORDS and word.stem not in _NEGATION_WORDS and not word.text.endswith("n't")
@@ -298,6 +326,9 @@ def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[_QuotedSe
         wider = QUANTIFIERS.get(word.text)
         if wider and not said & wider:
             return f"the quote does not say “{word.text}”"
+    claims_part = any(word.text == "of" for word in claimed)
+    if not claims_part and any(_PART_OF.search(one.text) for one in sentences):
+        return "the quote speaks of a part only"
     return None
 
 
@@ -325,9 +356,13 @@ class _Checker:
         self.around = [(one, word) for one in sentences for word in one.words]
         self.quoted = [(one, word) for one, word in self.around if one.is_quoted(word)]
         self.reporters = [reporter for one in sentences for reporter in reported_by(one.text)]
+        self.entity_person = bool(subject.entity) and subject.entity_is_person
+        self.is_passive = any(word.text == "by" for word in claimed) or any(word.text in _PASSIVE for word in claimed)
         self.named = frozenset(word.stem for word in claimed if word.is_name)
         self.dated = dated
         self.quote_contrasts = any(word.shared for _, word in self.around)
+        self.quote_negates = any(word.negated for _, word in self.around)
+        self.negated_points = _negated_points(claimed)
 
     def occurrences(self, word: ReadWord) -> list[tuple[_QuotedSentence, ReadWord]]:
         """Return the quoted words that support this one, whatever is said of them."""
@@ -351,12 +386,14 @@ class _Checker:
     def _added_mood(self, chosen: Sequence[ReadWord]) -> str | None:
         """Return a mood of the statement that none of its supporting words has."""
         found = frozenset(mood for said in chosen for mood in said.moods)
-        added = self.moods & _CHANGES_MEANING - found
-        if any(said.ceased for said in chosen) or self.kind is not StatementKind.FACT:
-            added = added - {Mood.PAST}
-        for mood in Mood:
-            if mood in added and not any(mood in _SATISFIED_BY[other] for other in found):
-                return f"the statement {_MOOD_NAMES[mood]}, the quote does not"
+        around = frozenset(mood for _, word in self.around for mood in word.moods)
+        # "Please keep it short" is a wish in all but its words; "I live here" is none.
+        asserted = any(said.subject in (Speaker.FIRST, Speaker.WE) for said in chosen)
+        if Mood.WISH in self.moods and Mood.WISH not in around and Mood.FUTURE not in around and asserted:
+            return f"the statement {_MOOD_NAMES[Mood.WISH]}, the quote does not"
+        over = self.ceased and not any(said.ceased for said in chosen) and Mood.PAST not in found
+        if over and self.kind is StatementKind.FACT:
+            return f"the statement {_MOOD_NAMES[Mood.PAST]}, the quote does not"
         return None
 
     def _occurrence_fault(self, word: ReadWord, one: _QuotedSentence, said: ReadWord) -> str | None:
@@ -373,6 +410,9 @@ class _Checker:
     def _agrees_in_negation(self, word: ReadWord, said: ReadWord) -> bool:
         """Say whether a word is negated as in the quote; a passive may put the negation after it."""
         if word.negated == said.negated or said.shared or (word.shared and self.contrasts):
+            return True
+        # Of a negated clause only the first words are its point: "doesn't eat pork, for religious reasons".
+        if word.negated and word not in self.negated_points and self.quote_negates and not self.quote_contrasts:
             return True
         if said.ceased and Mood.PAST in self.moods:
             return True
@@ -411,20 +451,42 @@ class _Checker:
         if one.quotation.passage.role is not Role.USER:
             return None
         about_other = self._is_about_other(word)
-        if spoken is Speaker.FIRST:
-            fits = not about_other or said.owned or said.apposed
+        if spoken in (Speaker.FIRST, Speaker.WE):
+            is_group = spoken is Speaker.WE and isinstance(word.subject, frozenset) and not word.subject & _RELATIONS
+            fits = (
+                not about_other or said.owned or said.apposed or word.is_name or (is_group and not self.entity_person)
+            )
             return None if fits else f"in the quote “{said.text}” is said of the speaker"
         if spoken is Speaker.SECOND:
             return None if self.kind is StatementKind.LINE else f"in the quote “{said.text}” is said of “you”"
         if spoken is Speaker.OTHER:
-            fits = about_other or self.kind is StatementKind.LINE or isinstance(word.subject, frozenset)
+            of_speaker = any(other.clause == said.clause and other.text in _OF_SPEAKER for other in one.words)
+            fits = about_other or self.kind is StatementKind.LINE or isinstance(word.subject, frozenset) or of_speaker
             return None if fits else f"in the quote “{said.text}” is said of somebody else"
-        if self._names_subject(spoken):
+        if fault := self._roles_fault(word, spoken):
+            return fault
+        if self._names_subject(spoken, one) or not self._is_person(spoken, one):
             return None
         return f"in the quote “{said.text}” is said of “{' '.join(sorted(spoken))}”"
 
-    def _names_subject(self, spoken: frozenset[str]) -> bool:
+    def _is_person(self, spoken: frozenset[str], one: _QuotedSentence) -> bool:
+        """Say whether a noun phrase of the quote means somebody: a relation, a rival, or a name."""
+        return bool(spoken & (_RELATIONS | _OTHERS)) or any(word.is_name and word.stem in spoken for word in one.words)
+
+    def _roles_fault(self, word: ReadWord, spoken: frozenset[str]) -> str | None:
+        """Return that subject and object changed places: "Ann sued Bob" does not say "Bob sued Ann"."""
+        if not isinstance(word.subject, frozenset) or word.subject & spoken or self.is_passive:
+            return None
+        told = {said.stem for _, said in self.around}
+        if word.subject <= told and spoken <= self.reflected and word.subject & (self.named | _RELATIONS):
+            return "subject and object of the quote changed places"
+        return None
+
+    def _names_subject(self, spoken: frozenset[str], one: _QuotedSentence) -> bool:
         """Say whether the statement names the subject of the quote, or the speaker is meant."""
+        named = {word.stem for word in one.words if word.is_name and word.stem in spoken}
+        if named and self.kind is not StatementKind.TODO and not named & (self.reflected | self.names):
+            return False
         if self.kind is StatementKind.TODO:
             return bool(spoken & (self.names | _OWN_AIMS)) or not spoken & _RELATIONS
         if spoken & (self.names | FREE):
@@ -437,6 +499,8 @@ class _Checker:
             if word.subject & (self.names | FREE):
                 return False
             # A thing that belongs to the speaker may be spoken of as their own: "her knee", "his company".
+            if self.subject.entity and not self.subject.entity_is_person and word.subject & self.label:
+                return False
             named = any(one in self.label or one in self.named for one in word.subject)
             return named or bool(word.subject & _RELATIONS)
         if self.subject.entity and self.subject.entity_is_person and not self.label & self.names:
@@ -445,17 +509,35 @@ class _Checker:
         return False
 
 
+def _negated_points(claimed: Sequence[ReadWord]) -> list[ReadWord]:
+    """Return the first two words that say something after each negation."""
+    found: list[ReadWord] = []
+    run = 0
+    for word in claimed:
+        run = run if word.negated else 0
+        if (
+            word.negated
+            and not word.is_function_word
+            and word.stem not in _NEGATION_WORDS
+            and not word.text.endswith("n't")
+        ):
+            run += 1
+            if run <= _NEGATED_POINT:
+                found.append(word)
+    return found
+
+
 def _order_fault(claimed: Sequence[ReadWord], sentences: Sequence[_QuotedSentence]) -> str | None:
     """Return that two names changed places around the same verb: "Ann owes Bob" does not say "Bob owes Ann"."""
     names = [word for word in claimed if word.is_name]
     words = {word.text for word in claimed}
-    if len(names) < 2 or words & {"by", "with", "and", "or", "both"}:
+    if len(names) < 2 or words & {"by", "with", "or", "both"} or not names[0].in_subject:
         return None
     for one in sentences:
         places = {word.stem: word.start for word in reversed(one.words)}
         for left, right in pairwise(names):
             if left.stem in places and right.stem in places and places[left.stem] > places[right.stem]:
                 between = {w.stem for w in claimed if left.start < w.start < right.start and not w.is_function_word}
-                if between & set(places) and not {"by", "with", "and"} & {w.text for w in one.words}:
+                if between & set(places) and not {"by", "with"} & {w.text for w in one.words}:
                     return f"the quote names “{right.text}” before “{left.text}”: they may have changed places"
     return None
