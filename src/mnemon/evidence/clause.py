@@ -9,7 +9,6 @@ or say it in the quoted words.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from mnemon.evidence.moods import (
     ANY_MORE,
@@ -21,28 +20,24 @@ from mnemon.evidence.moods import (
     mood_signs,
 )
 from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import FUNCTION_WORDS, PRONOUNS, word_list
+from mnemon.evidence.subject import (
+    DETERMINERS,
+    JOINING,
+    PREPOSITIONS,
+    SUBJECT_PRONOUNS,
+    VERBS,
+    Subject,
+    Token,
+    apposed_places,
+    find_subjects,
+    looks_like_verb,
+    owned_places,
+)
+from mnemon.evidence.vocabulary import FUNCTION_WORDS, word_list
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 LONGEST_READ = 4_000
 """The most characters that are read; a statement and the sentences around its quote are shorter."""
-
-
-class Speaker(StrEnum):
-    """The subject of a clause where it is a pronoun."""
-
-    FIRST = "first"
-    """I: whoever speaks."""
-    WE = "we"
-    """We: the speaker and those around them, a family, a team, a company."""
-    SECOND = "second"
-    """You."""
-    OTHER = "other"
-    """He, she, they, it, who: somebody named elsewhere."""
-
-
-Subject = Speaker | frozenset[str] | None
-"""A pronoun, the stems of a noun phrase, or None where the clause names none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,56 +83,15 @@ _ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Inc|Ltd|Co|Jr|Sr|vs|e\.g|
 _BREAKS = word_list("clause_end")
 """Words and signs that end a clause by themselves."""
 _ASKING = word_list("asking")
-_SUBJECT_PRONOUNS = {word: Speaker(person) for person, words in PRONOUNS.items() for word in words}
-_DETERMINERS = word_list("determiner")
-_OWN = frozenset({"my", "our"})
-_RELATIONS = word_list("relation")
-"""People and animals of somebody: "sister", "boss", "dog"."""
-_VERBS = word_list("verb")
-"""Words that end a noun phrase which began with a determiner."""
-_JOINING = word_list("joining")
 _AUXILIARIES = word_list("auxiliary")
-_BEFORE_SUBJECT = word_list("before_subject")
 _DOUBTING = word_list("doubting")
 """Verbs through which a negation reaches: "I don't think I like it"."""
-_PREPOSITIONS = word_list("preposition")
 _NEGATORS = word_list("negating")
 _AVOIDING = word_list("avoiding")
 _NEGATIVE_VERBS = word_list("disliking") | _AVOIDING
 _CEASING = word_list("ceasing")
-_CAPITALIZED_WORDS = word_list("capitalized")
-_QUANTITIES = frozenset({"half", "third", "quarter", "few", "lot", "couple", "bit", "dozen"})
 _LOCAL_REACH = 4
 """Words that a "without" reaches."""
-_LONGEST_PHRASE = 6
-
-
-@dataclass(kw_only=True)
-class _Token:
-    """A word or sign of a sentence."""
-
-    text: str
-    low: str
-    start: int
-    end: int
-    clause: int = 0
-    opens: bool = False
-    named: bool = False
-    """Whether it opens the sentence and yet is a name, by what follows."""
-
-    @property
-    def is_word(self) -> bool:
-        """Say whether it is a word and not a sign."""
-        return self.text[0].isalnum()
-
-    @property
-    def is_name(self) -> bool:
-        """Say whether it is written as a name; at the start of a sentence it is one only if a verb follows."""
-        if not self.text[0].isupper() or self.low in _CAPITALIZED_WORDS:
-            return False
-        if self.low in _SUBJECT_PRONOUNS or self.low in _DETERMINERS or self.text.rstrip("s").isupper():
-            return False
-        return not self.opens or self.named
 
 
 @reads_outside_text_up_to(LONGEST_READ)
@@ -196,25 +150,25 @@ def _read_sentence(text: str, plain: str, start: int, end: int, number: int, cla
     return _mark_shared(words)
 
 
-def _tokens(sentence: str, offset: int) -> list[_Token]:
+def _tokens(sentence: str, offset: int) -> list[Token]:
     """Return the words and signs of the sentence."""
     found = [
-        _Token(text=match[0], low=match[0].lower(), start=offset + match.start(), end=offset + match.end())
+        Token(text=match[0], low=match[0].lower(), start=offset + match.start(), end=offset + match.end())
         for match in _TOKEN.finditer(sentence)
     ]
     if found:
         first = found[0]
         first.opens = True
         follows = next((at for at in range(1, len(found)) if not found[at].text[0].isupper()), len(found))
-        first.named = first.low not in _VERBS and (
+        first.named = first.low not in VERBS and (
             first.low.endswith("'s")
-            or (follows < len(found) and found[follows].low in _VERBS - _JOINING)
-            or _looks_like_verb(found, follows)
+            or (follows < len(found) and found[follows].low in VERBS - JOINING)
+            or looks_like_verb(found, follows)
         )
     return found
 
 
-def _number_clauses(tokens: Sequence[_Token]) -> None:
+def _number_clauses(tokens: Sequence[Token]) -> None:
     """Give every token the number of its clause within the sentence."""
     clause = 0
     for at, token in enumerate(tokens):
@@ -223,14 +177,14 @@ def _number_clauses(tokens: Sequence[_Token]) -> None:
         token.clause = clause
 
 
-def _begins_clause(tokens: Sequence[_Token], at: int) -> bool:
+def _begins_clause(tokens: Sequence[Token], at: int) -> bool:
     """Say whether a comma or an "and" here begins a clause: "…, and I live", "…, my sister lives", "… and can't"."""
     if at + 1 >= len(tokens):
         return False
     # What is told, wished or supposed reaches into "that I …"; its tense does not.
-    if tokens[at].low in {"that", "when"} and tokens[at + 1].low in _SUBJECT_PRONOUNS:
+    if tokens[at].low in {"that", "when"} and tokens[at + 1].low in SUBJECT_PRONOUNS:
         return True
-    if tokens[at].low == "that" and tokens[at + 1].low in _DETERMINERS and _has_verb_after(tokens, at + 1):
+    if tokens[at].low == "that" and tokens[at + 1].low in DETERMINERS and _has_verb_after(tokens, at + 1):
         return True
     if tokens[at].low not in {",", "and", "or"}:
         return False
@@ -238,23 +192,23 @@ def _begins_clause(tokens: Sequence[_Token], at: int) -> bool:
         return False
     place = at + 2 if tokens[at + 1].low in {"and", "or", "also"} and at + 2 < len(tokens) else at + 1
     first = tokens[place]
-    if first.low in _SUBJECT_PRONOUNS or first.low in _ASKING or first.low in _AUXILIARIES or first.low.endswith("n't"):
+    if first.low in SUBJECT_PRONOUNS or first.low in _ASKING or first.low in _AUXILIARIES or first.low.endswith("n't"):
         return True
-    return (first.low in _DETERMINERS or first.is_name) and _has_verb_after(tokens, place)
+    return (first.low in DETERMINERS or first.is_name) and _has_verb_after(tokens, place)
 
 
-def _has_verb_after(tokens: Sequence[_Token], at: int) -> bool:
+def _has_verb_after(tokens: Sequence[Token], at: int) -> bool:
     """Say whether a verb follows within the next words, before any sign: then a clause begins here."""
     for place in range(at + 1, min(len(tokens), at + 6)):
         token = tokens[place]
         if not token.is_word:
             return False
-        if token.low in _VERBS - _JOINING:
+        if token.low in VERBS - JOINING:
             return True
     return False
 
 
-def _clause_spans(tokens: Sequence[_Token], end: int) -> list[tuple[int, int]]:
+def _clause_spans(tokens: Sequence[Token], end: int) -> list[tuple[int, int]]:
     """Return start and end of every clause in the text."""
     starts: dict[int, int] = {}
     for token in tokens:
@@ -267,15 +221,15 @@ def _clause_spans(tokens: Sequence[_Token], end: int) -> list[tuple[int, int]]:
 
 
 def _read_clause(
-    plain: str, tokens: Sequence[_Token], span: tuple[int, int], moods: frozenset[Mood], before: Subject
+    plain: str, tokens: Sequence[Token], span: tuple[int, int], moods: frozenset[Mood], before: Subject
 ) -> list[ReadWord]:
     """Return the words of one clause; `before` is the subject of the clause before it."""
     begin, until = span
     signs = list(mood_signs(plain, begin, until))
     ceasing = min((match.start() for match in CEASING_PHRASES.finditer(plain, begin, until)), default=until)
     over = ANY_MORE.search(plain, begin, until) is not None
-    subjects = _subjects(tokens, before)
-    owned, apposed = _owned_places(tokens), _apposed_places(tokens)
+    subjects = find_subjects(tokens, before)
+    owned, apposed = owned_places(tokens), apposed_places(tokens)
     negated = _negated_places(plain, tokens)
     words: list[ReadWord] = []
     ceased = False
@@ -305,7 +259,7 @@ def _read_clause(
     return words
 
 
-def _negated_places(plain: str, tokens: Sequence[_Token]) -> frozenset[int]:
+def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:
     """Return the places of the words that a negation reaches, the negating verb itself included.
 
     It reaches to the end of the clause, or to a new subject; "without" reaches a few words, and "only" ends a "not".
@@ -316,7 +270,7 @@ def _negated_places(plain: str, tokens: Sequence[_Token]) -> frozenset[int]:
         if plain[token.start].isspace():
             continue
         before = tokens[place - 1].low if place else ""
-        is_new = token.low in _SUBJECT_PRONOUNS and token.low not in {"it", "you"} and before != "nor"
+        is_new = token.low in SUBJECT_PRONOUNS and token.low not in {"it", "you"} and before != "nor"
         if place and is_new and before not in _DOUBTING:
             odd, local = False, 0
         if token.low == "without":
@@ -332,7 +286,7 @@ def _negated_places(plain: str, tokens: Sequence[_Token]) -> frozenset[int]:
         if odd != (local > 0):
             found.add(place)
         # "No rain is forecast for Austin" negates the rain, not the place.
-        ends = before == "no" and token.low in _VERBS | _PREPOSITIONS
+        ends = before == "no" and token.low in VERBS | PREPOSITIONS
         local = 0 if ends else max(0, local - 1)
     return frozenset(found)
 
@@ -341,7 +295,7 @@ def _mark_shared(words: list[ReadWord]) -> list[ReadWord]:
     """Return the words with those marked that a contrast repeats: "to … not to …", "on … never on …"."""
     for at, word in enumerate(words[:-1]):
         follows = words[at + 1].text
-        if word.text not in {"not", "never", "only", "just", "but"} or follows not in _PREPOSITIONS:
+        if word.text not in {"not", "never", "only", "just", "but"} or follows not in PREPOSITIONS:
             continue
         earlier = next((place for place in range(at - 1, 0, -1) if words[place].text == follows), None)
         if earlier is not None:
@@ -349,7 +303,7 @@ def _mark_shared(words: list[ReadWord]) -> list[ReadWord]:
     return words
 
 
-def _word_stem(tokens: Sequence[_Token], place: int) -> str:
+def _word_stem(tokens: Sequence[Token], place: int) -> str:
     """Return the stem by which a word is compared; "dislike", "hate" and "can't stand" are a negated "like"."""
     low = tokens[place].low
     if low in _NEGATIVE_VERBS and low not in _AVOIDING:
@@ -357,152 +311,3 @@ def _word_stem(tokens: Sequence[_Token], place: int) -> str:
     if low == "stand" and place and tokens[place - 1].low in {"can't", "cannot", "cant"}:
         return "like"
     return stem(low.removesuffix("'s").replace("-", ""))
-
-
-def _owned_places(tokens: Sequence[_Token]) -> frozenset[int]:
-    """Return the places of words in noun phrases with "my" or "our" that name a person or an animal."""
-    found: set[int] = set()
-    for at, token in enumerate(tokens):
-        if token.low not in _OWN:
-            continue
-        phrase = []
-        for place in range(at + 1, min(len(tokens), at + 5)):
-            if _ends_phrase(tokens[place].low):
-                break
-            if phrase and tokens[phrase[-1]].low in _RELATIONS and not tokens[place].is_name:
-                break
-            phrase.append(place)
-        if any(tokens[place].low.removesuffix("'s") in _RELATIONS or tokens[place].is_name for place in phrase):
-            found.update(phrase)
-    return frozenset(found)
-
-
-def _apposed_places(tokens: Sequence[_Token]) -> frozenset[int]:
-    """Return the places of words that explain a name: in "my dog Rex" and in "Ann, a nurse from Bonn"."""
-    found: set[int] = set()
-    for at, token in enumerate(tokens):
-        if not token.is_name:
-            continue
-        # Before the name, back to its determiner.
-        for back in range(1, 5):
-            low = tokens[at - back].low if at - back >= 0 else "i"
-            if low in _VERBS or low in _SUBJECT_PRONOUNS:
-                break
-            if low in _DETERMINERS:
-                found.update(range(at - back, at))
-                break
-        # After the name and a comma: the tokens are words only, so a gap in the text shows the comma.
-        after = tokens[at + 1] if at + 1 < len(tokens) else None
-        if after is not None and after.low in _DETERMINERS and after.start > token.end + 1:
-            found.update(range(at + 1, min(len(tokens), at + 7)))
-    return frozenset(found)
-
-
-def _subjects(tokens: Sequence[_Token], before: Subject) -> list[tuple[Subject, bool]]:
-    """Return for each word of a clause its subject, and whether it is part of the noun phrase that is the subject."""
-    found: list[tuple[Subject, bool]] = []
-    current: Subject = None
-    at = 0
-    while at < len(tokens):
-        if _is_subject_pronoun(tokens, at):
-            current = _pronoun_subject(tokens[at].low, current)
-            found.append((current, True))
-            at += 1
-            continue
-        phrase = _noun_phrase(tokens, at) if _may_be_subject(tokens, at, current) else 0
-        if phrase:
-            joined = [token.low for token in tokens[at + phrase : at + phrase + 2]]
-            is_first = joined in (["and", "i"], ["and", "me"])
-            current = Speaker.WE if is_first else _phrase_stems(tokens[at : at + phrase])
-            found += [(current, True)] * phrase
-            at += phrase
-            continue
-        found.append((current, False))
-        at += 1
-    first = next((one for one, _ in found if one is not None), before)
-    return [(one if one is not None else first, inside) for one, inside in found]
-
-
-def _phrase_stems(phrase: Sequence[_Token]) -> frozenset[str]:
-    """Return the stems of a noun phrase without its determiner and without whoever it belongs to."""
-    return frozenset(
-        stem(token.low.replace("-", ""))
-        for token in phrase
-        if token.low not in _DETERMINERS and not token.low.endswith("'s")
-    ) or frozenset(stem(token.low.removesuffix("'s")) for token in phrase[-1:])
-
-
-def _is_subject_pronoun(tokens: Sequence[_Token], at: int) -> bool:
-    """Say whether a pronoun here is a subject; "it" and "you" are only at the beginning of a clause."""
-    low = tokens[at].low
-    # "It" mostly means no person: "it's a boy", "it is hard".
-    if low in {"it", "it's", "it'll"}:
-        return False
-    if low == "you":
-        return at == 0 or tokens[at - 1].low in _BEFORE_SUBJECT
-    return low in _SUBJECT_PRONOUNS
-
-
-def _pronoun_subject(low: str, current: Subject) -> Subject:
-    """Return whom the pronoun means; a relative "who" continues the noun phrase before it."""
-    if low in {"who", "who's"} and current is not None and not isinstance(current, Speaker):
-        return current
-    return _SUBJECT_PRONOUNS[low]
-
-
-def _may_be_subject(tokens: Sequence[_Token], at: int, current: Subject) -> bool:
-    """Say whether a noun phrase here can be the subject: none came before, or a reporting verb did."""
-    before = tokens[at - 1].low if at else ""
-    if before in _PREPOSITIONS:
-        return False
-    return current is None or before in _BEFORE_SUBJECT
-
-
-def _noun_phrase(tokens: Sequence[_Token], at: int) -> int:
-    """Return how many words of a noun phrase begin here that a verb follows: "my old boss", "Ann Lee"; 0 without."""
-    length = 0
-    if tokens[at].low in _DETERMINERS and at + 1 < len(tokens) and tokens[at + 1].low in _QUANTITIES:
-        return 0
-    if tokens[at].low in _DETERMINERS:
-        length = 1
-        while at + length < len(tokens) and length < _LONGEST_PHRASE and not _ends_phrase(tokens[at + length].low):
-            length += 1
-            if tokens[at + length - 1].low in _RELATIONS:
-                break
-            if length > 1 and at + length < len(tokens) and _looks_like_verb(tokens, at + length):
-                break
-    while at + length < len(tokens) and tokens[at + length].is_name and length < _LONGEST_PHRASE:
-        length += 1
-    if length and tokens[at + length - 1].low.endswith("'s"):
-        follows = tokens[at + length].low if at + length < len(tokens) else ""
-        # "The team's in Berlin": a contracted "is".
-        if follows in _PREPOSITIONS or follows in _DETERMINERS or follows in {"not", "been", "very", "so", "really"}:
-            return length
-        while at + length < len(tokens) and length < _LONGEST_PHRASE and not _ends_phrase(tokens[at + length].low):
-            length += 1
-            if _looks_like_verb(tokens, at + length):
-                break
-    after = at + length
-    if length < 1 or after >= len(tokens) or (tokens[at].low in _DETERMINERS and length < 2):
-        return 0
-    goes_on = tokens[after].low
-    is_verb = goes_on in _VERBS - _JOINING or goes_on.endswith("n't") or _looks_like_verb(tokens, after)
-    return length if is_verb or goes_on in _SUBJECT_PRONOUNS else 0
-
-
-def _looks_like_verb(tokens: Sequence[_Token], at: int) -> bool:
-    """Say whether a word that no list knows is a verb by its ending and by what follows it."""
-    if at >= len(tokens) or not tokens[at].is_word or tokens[at].is_name:
-        return False
-    low = tokens[at].low
-    if low in _VERBS or not low.endswith(("s", "ed")) or low.endswith(("ss", "'s")):
-        return False
-    if at + 1 >= len(tokens):
-        return low.endswith("ed")
-    follows = tokens[at + 1]
-    return follows.low in _PREPOSITIONS or follows.low in _DETERMINERS or follows.is_name or follows.text[0].isdigit()
-
-
-def _ends_phrase(low: str) -> bool:
-    """Say whether a noun phrase ends before this word."""
-    return low in _VERBS or low in _PREPOSITIONS or low.endswith("n't") or low in _SUBJECT_PRONOUNS

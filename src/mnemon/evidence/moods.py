@@ -27,16 +27,17 @@ def _phrases(table: str) -> re.Pattern[str]:
 
 IDIOMS = _phrases(
     r"""
-    not only / not just / not to mention / no doubt / no wonder / no problem / no worries / can(?:no|')t wait / why not
-    couldn't agree more / nothing but / not bad / if you(?:'re| are)? (?:wonder|curious|ask|must know|didn't know)\w*
-    as if / if not / no matter / want(?:ed)? you to know / like i said / as i said / i(?:'d| would) say / i must say
+    not only / not just / not to mention / no doubt / no wonder / no problem / no worries / can(?:no|')t wait
+    why not / couldn't agree more / nothing but / not bad
+    if you(?:'re| are)? (?:wonder|curious|ask|must know|didn't know)\w* / as if / if not / no matter
+    want(?:ed)? you to know / like i said / as i said / i(?:'d| would) say / i must say
     """
 )
 """Phrases whose words do not mean what they mean alone."""
 CEASING_PHRASES = _phrases(
     r"""
-    no longer / any longer / not any ?more / any ?more / used to / gave up / given up / in the past / back when / when i was
-    once (?:was|had)
+    no longer / any longer / not any ?more / any ?more / used to / gave up / given up / in the past / back when
+    when i was / once (?:was|had)
     """
 )
 """Phrases that say that something is over."""
@@ -47,9 +48,9 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.WISH,
         _phrases(
             r"""
-            wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|ing)? / aspir\w+ / desires?
-            (?:would|should) (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only / interested in
-            look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
+            wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|ing)? / aspir\w+
+            desires? / (?:would|should) (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only
+            interested in / look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
             """
         ),
     ),
@@ -57,10 +58,11 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.FUTURE,
         _phrases(
             r"""
-            will / won't / (?<=')ll / going to / gonna / about to / plan(?:s|ning|ned)? / intend(?:s|ed|ing)? / tomorrow
-            soon / upcoming / next (?:week|month|year|quarter|spring|summer|fall|autumn|winter|time|\w+day)
+            will / won't / (?<=')ll / going to / gonna / about to / plan(?:s|ning|ned)? / intend(?:s|ed|ing)?
+            tomorrow / soon / upcoming / next (?:week|month|year|quarter|spring|summer|fall|autumn|winter|time|\w+day)
             considering / thinking (?:of|about) / promise[sd]?
-            (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|20\d\d)).{0,1}
+            (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:jan|feb|mar|apr|may|jun|jul|aug|sep))
+            (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:oct|nov|dec|mon|tue|wed|thu|fri|20\d\d))
             (?:am|are|is|(?<=')m|(?<=')re|(?<=')s) (?:moving|relocating|joining|leaving|starting|switching|retiring)
             (?:am|are|is|(?<=')m|(?<=')re|(?<=')s) (?:getting|becoming|transferring|expecting)
             """
@@ -71,7 +73,8 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         _phrases(
             r"""
             according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
-            i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me / called me / (?:they|people) say
+            i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me
+            called me / (?:they|people) say
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:says|said|told|tells|thinks|thought)
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:claims|claimed|believes|believed|insists)
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:insisted|swears|swore)
@@ -84,9 +87,11 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.PAST,
         _phrases(
             r"""
-            used to / formerly / previously / former / no longer / any longer / any ?more / ex / in the past / back then / back when
-            at the time / back in / as a (?:kid|child|teen|teenager|student|boy|girl) / growing up / in (?:high )?school / in college
-            (?:in|through|during) my (?:teens|twenties|thirties|forties|youth|childhood) / until (?:last|recently|then|\d{4}|january|february|march|april|may|june|july|august|september)
+            used to / formerly / previously / former / no longer / any longer / any ?more / ex / in the past
+            back then / back when / at the time / back in / as a (?:kid|child|teen|teenager|student|boy|girl)
+            growing up / in (?:high )?school / in college
+            (?:in|through|during) my (?:teens|twenties|thirties|forties|youth|childhood)
+            until (?:last|recently|then|\d{4}|january|february|march|april|may|june|july|august|september)
             until (?:october|november|december) / years ago / was / were / wasn't / weren't / had / hadn't
             """
         ),
@@ -96,9 +101,12 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         _phrases(
             r"""
             might / maybe / perhaps / possibly / could / suppose[ds]? / imagine / pretend(?:ing)? / hypothetically
-            doubts? / doubted / pretend(?:s|ed|ing)? / it's possible / possible that / no way / myth that / a myth / rumou?r that / probably / likely / not true / isn't true / untrue / false that / guess(?:es|ed)? / suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to / meant to
-            should've / should have / supposed to / was going to / what if / let's say / say that i / not sure / unsure / unclear / would(?! (?:love|like|prefer|rather))
-            wouldn't / may (?:be|have|not|become|get|need) / assum(?:e|ing) / joking / kidding / jk / my character
+            doubts? / doubted / pretend(?:s|ed|ing)? / it's possible / possible that / no way / myth that / a myth
+            rumou?r that / probably / likely / not true / isn't true / untrue / false that / guess(?:es|ed)?
+            suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to
+            meant to / should've / should have / supposed to / was going to / what if / let's say / say that i
+            not sure / unsure / unclear / would(?! (?:love|like|prefer|rather)) / wouldn't
+            may (?:be|have|not|become|get|need) / assum(?:e|ing) / joking / kidding / jk / my character
             in (?:the|this|my) (?:novel|story|game|dream|movie|book) / role-?play
             """
         ),
@@ -131,7 +139,8 @@ _ASKS = re.compile(
 _NO_REPORTER = frozenset({"have", "has", "had", "t", "ve", "been", "was", "were", "be", "being", "not", "to", "never"})
 """Words before a reporting verb that are no reporter: "haven't told", "was told"."""
 _ASKS_WITHOUT_MARK = re.compile(
-    r"^\W*(?:is|are|am|was|were|do|does|did|should|can|could|would|will|have|has) (?:i|my|he|she|they|we|you|it|there)\b",
+    r"^\W*(?:is|are|am|was|were|do|does|did|should|can|could|would|will|have|has)"
+    r" (?:i|my|he|she|they|we|you|it|there)\b",
     re.IGNORECASE,
 )
 WHOLE_CLAUSE = frozenset({Mood.PAST, Mood.FUTURE, Mood.HYPOTHETICAL})

@@ -55,8 +55,10 @@ _ANY_CASE = (
         r"|\bfortune \d+\b|\bs&p 500\b|\bftse 100\b|\bsix sigma\b|\bbig (?:three|four|five)\b|\bfive whys\b"
     ),
     # numbered lists
-    r"(?m:^[^\S\n]*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s"
-    r"|(?:^|(?<=[.!?;:]\s))\(\d{1,2}\)",
+    (
+        r"(?m:^[^\S\n]*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s"
+        r"|(?:^|(?<=[.!?;:]\s))\(\d{1,2}\)"
+    ),
     # dates and times
     rf"\b{_YEAR}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
     rf"\b{_YEAR}-(?:0[1-9]|1[0-2])\b(?!-)",
@@ -106,8 +108,10 @@ _EXACT_CASE = (
     # parts of a year
     rf"\b(?:[QH][1-4]|FY|CY)[\s-]?(?:of\s+)?(?:{_YEAR}|['’]\d\d)\b|\b{_YEAR}[\s-]?[QH][1-4]\b|\b[1-4][QH](?:\d\d){{1,2}}\b",
     # dates with a month's name
-    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s?(?:{_DASH}|to|and)\s?(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?)?(?:\s+of)?\s+{_MONTHS}"
-    rf"(?:,?\s+{_YEAR}\b)?",
+    (
+        rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s?(?:{_DASH}|to|and)\s?(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?)?(?:\s+of)?\s+{_MONTHS}"
+        rf"(?:,?\s+{_YEAR}\b)?"
+    ),
     rf"\b{_MONTHS}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:\s?{_DASH}\s?\d{{1,2}})?(?:,\s?{_YEAR}|\s+{_YEAR})?\b{_MEASURED}",
     rf"\b{_MONTHS},?\s+{_YEAR}\b",
     # names: a currency's code before digits is none

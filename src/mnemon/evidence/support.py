@@ -5,139 +5,49 @@ is supported when
 - every figure, date, time and code in it is given by the sentences that its quotes stand in;
 - every word of its own that claims something stands in the quotes, as itself, in another form or as a synonym
   (`vocabulary`), and every name there too, unless it is the person's or the entity's that the statement is about;
-- at least one such word is negated, asked, wished, reported or past in the quote only if it is so in the statement;
+- every such word is negated, asked, wished, reported or past in the quote only if it is so in the statement;
+- figures, dates and names keep the company they have in the quote (`binding`);
 - the quote speaks of the same person: "my sister is allergic" supports nothing about who says it.
 
 Pure. A refusal says what is missing in words from which a model can mend its proposal.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from mnemon.evidence.binding import binding_fault
-from mnemon.evidence.clause import ReadWord, Speaker, read_words
+from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.figure import Figure, find_figures
-from mnemon.evidence.moods import Mood, reported_by
+from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.said_dates import date_fault, date_spans
+from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject, quoted_sentence
 from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import (
-    FREE,
-    FUNCTION_WORDS,
-    PRONOUNS,
-    QUANTIFIERS,
-    is_supported_by,
-    stem_list,
-    word_list,
-)
-from mnemon.turn import Role
+from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, QUANTIFIERS, is_supported_by, stem_list, word_list
+from mnemon.evidence.word_support import MOOD_NAMES, NEGATION_WORDS, WordSupport
 from mnemon.untrusted_text import reads_outside_text
 
 LONGEST_STATEMENT = 2_000
 """The most characters of a statement that can be supported."""
 _LONGEST_SEARCHED = 20_000
 """Characters of a quoted message in which the entity's name is sought."""
-_SENTENCE_REACH = 600
-"""Characters that are searched on either side of a quote for the ends of its sentence."""
-
-
-class StatementKind(StrEnum):
-    """What a statement is, which decides in which moods its quote may stand."""
-
-    FACT = "fact"
-    """True now, of the person or an entity."""
-    TODO = "todo"
-    """Something the person means to do: wishes and plans support it."""
-    QUESTION = "question"
-    """Something the person left open: a question supports it."""
-    LINE = "line"
-    """A line of evidence, which names its source: a report supports it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StatementSubject:
-    """Who a statement is about, and who is speaking in its quote."""
-
-    speaker: Collection[str] = ()
-    """Names of the person who speaks; "I" in a quote means them."""
-    entity: str | None = None
-    """The label of the entity that the statement is about; None for the person."""
-    entity_is_person: bool = True
-    known: Collection[str] = ()
-    """Further names that the statement may use: people and things already on record."""
-
-
-_MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
-    StatementKind.FACT: frozenset(),
-    StatementKind.TODO: frozenset({Mood.WISH, Mood.FUTURE}),
-    StatementKind.QUESTION: frozenset(Mood),
-    StatementKind.LINE: frozenset(),
-}
-_ADDS_MOODS = frozenset({StatementKind.TODO, StatementKind.QUESTION})
-"""Kinds of statements that may be worded as a plan or a wish though the quote is not."""
-_SATISFIED_BY = {
-    Mood.QUESTION: frozenset({Mood.QUESTION}),
-    Mood.WISH: frozenset({Mood.WISH}),
-    Mood.FUTURE: frozenset({Mood.FUTURE, Mood.WISH, Mood.HYPOTHETICAL}),
-    Mood.HYPOTHETICAL: frozenset({Mood.HYPOTHETICAL}),
-    Mood.REPORT: frozenset({Mood.REPORT}),
-    Mood.PAST: frozenset({Mood.PAST}),
-}
-"""The moods of a statement that keep the mood of its quote."""
-_CHANGES_MEANING = frozenset({Mood.WISH, Mood.PAST})
-"""Moods that a statement must not add; an added "might" only weakens it."""
-_MOOD_NAMES = {
-    Mood.QUESTION: "is a question",
-    Mood.WISH: "is a wish",
-    Mood.HYPOTHETICAL: "is a supposition",
-    Mood.REPORT: "reports somebody else's words",
-    Mood.PAST: "speaks of the past",
-    Mood.FUTURE: "speaks of the future",
-}
 _NOT_OVER = frozenset({Mood.QUESTION, Mood.HYPOTHETICAL, Mood.FUTURE, Mood.WISH, Mood.REPORT})
 """Moods in which nothing is said to be done."""
 _MOOD_WORDS = word_list("mood")
 """Words that carry a mood, which is compared as a whole, or a relative date, which is checked as a date."""
-_NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
 _LINE_WORDS = stem_list("line")
 """Stems by which a line of evidence says how it came about."""
 _GENERIC = stem_list("generic")
-_RELATIONS = stem_list("relation")
-_OTHERS = stem_list("other_party")
 _UNITS = stem_list("unit")
-_NEGATED_POINT = 2
-"""Words after a negation that are what it negates."""
-_OF_SPEAKER = frozenset({"me", "us", "my", "our"})
-_PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got"})
-_OWN_AIMS = stem_list("aim")
-"""Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
 _PART_OF = re.compile(
     r"\b(?:one|some|half|few|couple) of (?:my|our|the|us|them) (?!time|day|week|month|year)\w+", re.IGNORECASE
 )
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
 _DROPPING = frozenset(map(stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget")))
-_SENTENCE_END = re.compile(r"[.!?…](?=\s|$|[\"')”’])|\n")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _QuotedSentence:
-    """The sentences a quote stands in, and where in them it begins and ends."""
-
-    quotation: Quotation
-    text: str
-    start: int
-    end: int
-    words: tuple[ReadWord, ...]
-
-    def is_quoted(self, word: ReadWord) -> bool:
-        """Say whether the word is inside the quote itself."""
-        return self.start <= word.start < self.end
 
 
 @reads_outside_text
@@ -147,7 +57,7 @@ def support_fault(
     """Return why the quotes do not support the statement, in words that help to mend it; None when they do."""
     if len(statement) > LONGEST_STATEMENT:
         return f"it has {len(statement)} characters; at most {LONGEST_STATEMENT} can be supported by quotes"
-    sentences = [_quoted_sentence(one) for one in quotations]
+    sentences = [quoted_sentence(one) for one in quotations]
     texts = [one.text for one in sentences]
     return (
         number_fault(statement, texts)
@@ -164,7 +74,7 @@ def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
 
     "I'll call her" and "I haven't called her" do not say that it is done; a negation may well say that it is dropped.
     """
-    sentence = _quoted_sentence(quotation)
+    sentence = quoted_sentence(quotation)
     wanted = [word.stem for word in read_words(topic[:LONGEST_STATEMENT]) if not word.is_function_word]
     within = [word for word in sentence.words if sentence.is_quoted(word) and not word.is_function_word]
     about = [word for word in within if any(is_supported_by(one, word.stem) for one in wanted)] or within
@@ -177,11 +87,11 @@ def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
             return f"the quote says “{word.text}” with a negation"
         for mood in _NOT_OVER if done else _NOT_OVER - {Mood.FUTURE, Mood.WISH}:
             if mood in word.moods:
-                return f"the quote {_MOOD_NAMES[mood]}, it does not say that it is {'done' if done else 'dropped'}"
+                return f"the quote {MOOD_NAMES[mood]}, it does not say that it is {'done' if done else 'dropped'}"
     return None
 
 
-def _uncovered_part(topic: str, sentence: _QuotedSentence) -> str | None:
+def _uncovered_part(topic: str, sentence: QuotedSentence) -> str | None:
     """Return a part of a todo, joined by "and", of which the quote says nothing; None without."""
     parts = _AND.split(topic)
     if len(parts) < 2:
@@ -191,27 +101,6 @@ def _uncovered_part(topic: str, sentence: _QuotedSentence) -> str | None:
         if words and not any(is_supported_by(word.stem, said.stem) for word in words for said in sentence.words):
             return part.strip()
     return None
-
-
-def _quoted_sentence(quotation: Quotation) -> _QuotedSentence:
-    """Return the whole sentences around a quote."""
-    text = quotation.passage.text
-    low = max(0, quotation.start - _SENTENCE_REACH)
-    begin = low
-    for found in _SENTENCE_END.finditer(text, low, quotation.start):
-        begin = found.end()
-    high = min(len(text), quotation.end + _SENTENCE_REACH)
-    # The quote may end with its sentence's own full stop.
-    stop = _SENTENCE_END.search(text, max(quotation.start, quotation.end - 1), high)
-    until = stop.end() if stop else high
-    around = text[begin:until]
-    return _QuotedSentence(
-        quotation=quotation,
-        text=around,
-        start=quotation.start - begin,
-        end=quotation.end - begin,
-        words=read_words(around),
-    )
 
 
 def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
@@ -245,7 +134,7 @@ def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
 
 
 def _words_fault(
-    statement: str, sentences: Sequence[_QuotedSentence], kind: StatementKind, subject: StatementSubject
+    statement: str, sentences: Sequence[QuotedSentence], kind: StatementKind, subject: StatementSubject
 ) -> str | None:
     """Return which word of the statement is not supported, or supports something else."""
     claimed = read_words(statement)
@@ -263,17 +152,16 @@ def _words_fault(
         return "it says nothing that the quote could support"
     if fault := _quantifier_fault(claimed, sentences):
         return fault
-    checker = _Checker(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)))
+    checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)))
     missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
     present = [word for word in own if checker.occurrences(word)]
     if missing and not _may_add(missing, present):
         return "the quote does not say: " + ", ".join(dict.fromkeys(word.text for word in missing))
-    bound = kind is not StatementKind.QUESTION
-    return (
-        checker.fault(present)
-        or _order_fault(claimed, sentences)
-        or (bound and next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None) or None)
-    )
+    if fault := checker.fault(present) or _order_fault(claimed, sentences):
+        return fault
+    if kind is StatementKind.QUESTION:
+        return None
+    return next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None)
 
 
 def _may_add(missing: Sequence[ReadWord], present: Sequence[ReadWord]) -> bool:
@@ -284,7 +172,7 @@ def _may_add(missing: Sequence[ReadWord], present: Sequence[ReadWord]) -> bool:
 
 
 def _label_fault(
-    subject: StatementSubject, label: frozenset[str], names: frozenset[str], sentences: Sequence[_QuotedSentence]
+    subject: StatementSubject, label: frozenset[str], names: frozenset[str], sentences: Sequence[QuotedSentence]
 ) -> str | None:
     """Return which word of the entity's label is mentioned nowhere: neither in the quoted messages nor on record."""
     if not subject.entity:
@@ -316,10 +204,10 @@ def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
         return False
     if kind is StatementKind.LINE and word.stem in _LINE_WORDS:
         return False
-    return word.text not in _MOOD_WORDS and word.stem not in _NEGATION_WORDS and not word.text.endswith("n't")
+    return word.text not in _MOOD_WORDS and word.stem not in NEGATION_WORDS and not word.text.endswith("n't")
 
 
-def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[_QuotedSentence]) -> str | None:
+def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
     """Return which word widens the statement beyond its quote: "all" where "some" was said."""
     said = {word.text for one in sentences for word in one.words}
     for word in claimed:
@@ -332,202 +220,7 @@ def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[_QuotedSe
     return None
 
 
-class _Checker:
-    """Finds, for each word of a statement, an occurrence in the quotes that says the same of the same subject."""
-
-    def __init__(
-        self,
-        claimed: Sequence[ReadWord],
-        sentences: Sequence[_QuotedSentence],
-        kind: StatementKind,
-        subject: StatementSubject,
-        names: frozenset[str],
-        label: frozenset[str],
-        *,
-        dated: bool,
-    ) -> None:
-        self.kind, self.subject, self.names, self.label = kind, subject, names, label
-        self.moods = frozenset(mood for word in claimed for mood in word.moods)
-        self.ceased = any(word.ceased for word in claimed)
-        self.contrasts = any(word.shared for word in claimed)
-        self.reflected = frozenset(word.stem for word in claimed) | label
-        self.begins_with_label = any(word.stem in label for word in claimed[:3] if word.in_subject or word.opens)
-        self.has_label = bool(label & {word.stem for word in claimed})
-        self.around = [(one, word) for one in sentences for word in one.words]
-        self.quoted = [(one, word) for one, word in self.around if one.is_quoted(word)]
-        self.reporters = [reporter for one in sentences for reporter in reported_by(one.text)]
-        self.entity_person = bool(subject.entity) and subject.entity_is_person
-        self.is_passive = any(word.text == "by" for word in claimed) or any(word.text in _PASSIVE for word in claimed)
-        self.named = frozenset(word.stem for word in claimed if word.is_name)
-        self.dated = dated
-        self.quote_contrasts = any(word.shared for _, word in self.around)
-        self.quote_negates = any(word.negated for _, word in self.around)
-        self.negated_points = _negated_points(claimed)
-
-    def occurrences(self, word: ReadWord) -> list[tuple[_QuotedSentence, ReadWord]]:
-        """Return the quoted words that support this one, whatever is said of them."""
-        within = self.around if word.is_name or word.opens else self.quoted
-        return [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
-
-    def fault(self, words: Sequence[ReadWord]) -> str | None:
-        """Return why the best occurrences of the words still do not support the statement."""
-        chosen: list[tuple[str | None, ReadWord]] = []
-        for word in words:
-            faults = [(self._occurrence_fault(word, one, said), said) for one, said in self.occurrences(word)]
-            fault, said = min(faults, key=lambda each: each[0] is not None)
-            if fault and not said.owned:
-                return fault
-            chosen.append((fault, said))
-        # "Is my sister Ana coming?" tells, though it asks, that there is a sister Ana.
-        if any(fault for fault, _ in chosen) and not all(said.owned for _, said in chosen):
-            return next(fault for fault, _ in chosen if fault)
-        return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said in chosen])
-
-    def _added_mood(self, chosen: Sequence[ReadWord]) -> str | None:
-        """Return a mood of the statement that none of its supporting words has."""
-        found = frozenset(mood for said in chosen for mood in said.moods)
-        around = frozenset(mood for _, word in self.around for mood in word.moods)
-        # "Please keep it short" is a wish in all but its words; "I live here" is none.
-        asserted = any(said.subject in (Speaker.FIRST, Speaker.WE) for said in chosen)
-        if Mood.WISH in self.moods and Mood.WISH not in around and Mood.FUTURE not in around and asserted:
-            return f"the statement {_MOOD_NAMES[Mood.WISH]}, the quote does not"
-        over = self.ceased and not any(said.ceased for said in chosen) and Mood.PAST not in found
-        if over and self.kind is StatementKind.FACT:
-            return f"the statement {_MOOD_NAMES[Mood.PAST]}, the quote does not"
-        return None
-
-    def _occurrence_fault(self, word: ReadWord, one: _QuotedSentence, said: ReadWord) -> str | None:
-        """Return in what an occurrence differs from the word: negation, mood, or whom it is said of."""
-        if self.kind is StatementKind.QUESTION:
-            return None
-        over = said.ceased and (self.ceased or word.negated)
-        if not over and not self._agrees_in_negation(word, said):
-            return f"the quote says “{said.text}” {'with' if said.negated else 'without'} a negation"
-        if said.ceased and not over and Mood.PAST not in self.moods:
-            return f"the quote says that “{said.text}” is over"
-        return self._mood_fault(said, over=over) or self._subject_fault(word, one, said)
-
-    def _agrees_in_negation(self, word: ReadWord, said: ReadWord) -> bool:
-        """Say whether a word is negated as in the quote; a passive may put the negation after it."""
-        if word.negated == said.negated or said.shared or (word.shared and self.contrasts):
-            return True
-        # Of a negated clause only the first words are its point: "doesn't eat pork, for religious reasons".
-        if word.negated and word not in self.negated_points and self.quote_negates and not self.quote_contrasts:
-            return True
-        if said.ceased and Mood.PAST in self.moods:
-            return True
-        # "We don't track hours" and "hours are not tracked": the negation stands elsewhere in the same clause.
-        return said.negated and word.clause_negated and not self.contrasts and not self.quote_contrasts
-
-    def _mood_fault(self, said: ReadWord, *, over: bool) -> str | None:
-        """Return a mood of the quote that the statement does not keep."""
-        for mood in Mood:
-            if mood not in said.moods or mood in _MAY_STAND_IN[self.kind] or (mood is Mood.PAST and over):
-                continue
-            if mood is Mood.REPORT and self._names_reporter():
-                continue
-            if mood is Mood.FUTURE and self.dated:
-                continue
-            if not _SATISFIED_BY[mood] & self.moods:
-                return f"the quote {_MOOD_NAMES[mood]}, the statement does not say so"
-            if mood is Mood.REPORT:
-                return "the statement does not say whose words the quote reports"
-        return None
-
-    def _names_reporter(self) -> bool:
-        """Say whether the statement names whoever the quote reports."""
-        return any(
-            stem(reporter) in self.reflected or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
-            for reporter in self.reporters
-        )
-
-    def _subject_fault(self, word: ReadWord, one: _QuotedSentence, said: ReadWord) -> str | None:
-        """Return whom the quote speaks of, where the statement is about somebody else."""
-        spoken = said.subject
-        if spoken is None or spoken == word.subject or said.in_subject or word.in_subject:
-            return None
-        if self.kind is StatementKind.LINE and (word.is_name or self._names_reporter()):
-            return None
-        if one.quotation.passage.role is not Role.USER:
-            return None
-        about_other = self._is_about_other(word)
-        if spoken in (Speaker.FIRST, Speaker.WE):
-            is_group = spoken is Speaker.WE and isinstance(word.subject, frozenset) and not word.subject & _RELATIONS
-            fits = (
-                not about_other or said.owned or said.apposed or word.is_name or (is_group and not self.entity_person)
-            )
-            return None if fits else f"in the quote “{said.text}” is said of the speaker"
-        if spoken is Speaker.SECOND:
-            return None if self.kind is StatementKind.LINE else f"in the quote “{said.text}” is said of “you”"
-        if spoken is Speaker.OTHER:
-            of_speaker = any(other.clause == said.clause and other.text in _OF_SPEAKER for other in one.words)
-            fits = about_other or self.kind is StatementKind.LINE or isinstance(word.subject, frozenset) or of_speaker
-            return None if fits else f"in the quote “{said.text}” is said of somebody else"
-        if fault := self._roles_fault(word, spoken):
-            return fault
-        if self._names_subject(spoken, one) or not self._is_person(spoken, one):
-            return None
-        return f"in the quote “{said.text}” is said of “{' '.join(sorted(spoken))}”"
-
-    def _is_person(self, spoken: frozenset[str], one: _QuotedSentence) -> bool:
-        """Say whether a noun phrase of the quote means somebody: a relation, a rival, or a name."""
-        return bool(spoken & (_RELATIONS | _OTHERS)) or any(word.is_name and word.stem in spoken for word in one.words)
-
-    def _roles_fault(self, word: ReadWord, spoken: frozenset[str]) -> str | None:
-        """Return that subject and object changed places: "Ann sued Bob" does not say "Bob sued Ann"."""
-        if not isinstance(word.subject, frozenset) or word.subject & spoken or self.is_passive:
-            return None
-        told = {said.stem for _, said in self.around}
-        if word.subject <= told and spoken <= self.reflected and word.subject & (self.named | _RELATIONS):
-            return "subject and object of the quote changed places"
-        return None
-
-    def _names_subject(self, spoken: frozenset[str], one: _QuotedSentence) -> bool:
-        """Say whether the statement names the subject of the quote, or the speaker is meant."""
-        named = {word.stem for word in one.words if word.is_name and word.stem in spoken}
-        if named and self.kind is not StatementKind.TODO and not named & (self.reflected | self.names):
-            return False
-        if self.kind is StatementKind.TODO:
-            return bool(spoken & (self.names | _OWN_AIMS)) or not spoken & _RELATIONS
-        if spoken & (self.names | FREE):
-            return True
-        return any(is_supported_by(own, other) for other in spoken for own in self.reflected)
-
-    def _is_about_other(self, word: ReadWord) -> bool:
-        """Say whether the statement speaks of a person who is not the speaker."""
-        if isinstance(word.subject, frozenset) and word.subject:
-            if word.subject & (self.names | FREE):
-                return False
-            # A thing that belongs to the speaker may be spoken of as their own: "her knee", "his company".
-            if self.subject.entity and not self.subject.entity_is_person and word.subject & self.label:
-                return False
-            named = any(one in self.label or one in self.named for one in word.subject)
-            return named or bool(word.subject & _RELATIONS)
-        if self.subject.entity and self.subject.entity_is_person and not self.label & self.names:
-            # "Owes Benny 200": the entity is spoken of, and the speaker is the subject.
-            return self.begins_with_label or not self.has_label
-        return False
-
-
-def _negated_points(claimed: Sequence[ReadWord]) -> list[ReadWord]:
-    """Return the first two words that say something after each negation."""
-    found: list[ReadWord] = []
-    run = 0
-    for word in claimed:
-        run = run if word.negated else 0
-        if (
-            word.negated
-            and not word.is_function_word
-            and word.stem not in _NEGATION_WORDS
-            and not word.text.endswith("n't")
-        ):
-            run += 1
-            if run <= _NEGATED_POINT:
-                found.append(word)
-    return found
-
-
-def _order_fault(claimed: Sequence[ReadWord], sentences: Sequence[_QuotedSentence]) -> str | None:
+def _order_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
     """Return that two names changed places around the same verb: "Ann owes Bob" does not say "Bob owes Ann"."""
     names = [word for word in claimed if word.is_name]
     words = {word.text for word in claimed}

@@ -9,7 +9,8 @@ from mnemon.event_loop import run_off_loop
 from mnemon.evidence.number_gate import restore_figures
 from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.evidence.quote_gate import Passage, Quotation, find_quote, quotable_passages
-from mnemon.evidence.support import StatementKind, StatementSubject, support_fault
+from mnemon.evidence.statement import StatementKind, StatementSubject
+from mnemon.evidence.support import support_fault
 from mnemon.memory import store
 from mnemon.memory.answer import MEMORIES, MemoriesAnswer, MemoryAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size, tool_origin

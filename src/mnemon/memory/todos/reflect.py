@@ -7,7 +7,8 @@ from pydantic import BaseModel
 from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.quote_gate import Quotation, find_quote, quotable_passages
-from mnemon.evidence.support import StatementKind, StatementSubject, ending_fault, support_fault
+from mnemon.evidence.statement import StatementKind, StatementSubject
+from mnemon.evidence.support import ending_fault, support_fault
 from mnemon.memory.answer import TODOS, TodoAnswer, TodosAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size
 from mnemon.memory.fact import SHADOW_EXTRACTION
