@@ -53,12 +53,12 @@ conformance: .venv/conformance
 	@MNEMON_WRITE_TALLY=1 $(PYTEST) -n0 -m conformance --timeout 900 -rs --ignore tests/browser tests
 
 # Recall's quality and speed, beside other stores (docs/benchmarks holds the last figures), and the time to a first token
-# (docs/turns.md). About 20 minutes.
+# (docs/turns.md). About 20 minutes. DATA=FILE names the conversations of the quality part (docs/recall.md).
 bench: .venv/bench
 	-@$(MAKE) --no-print-directory .venv/hindsight
 	@.venv/bin/mnemon migrate
-	@.venv/bin/mnemon bench
-	@.venv/bin/python bench/ttft.py
+	@.venv/bin/python -m bench.recall $(if $(DATA),--data "$(DATA)")
+	@.venv/bin/python -m bench.ttft
 
 screenshots: .venv/browser
 	@scripts/install_chromium.sh

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+
 from bench.crowd import gather
 from bench.screenshots import STATES, database
-
 from support import atlas
 from support.storied import FRIDAY, ORG, storied
 

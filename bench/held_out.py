@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemon.cli.benchmarks.locomo import CATEGORIES, LocomoConversation, LocomoLine, load_conversations
+from bench.recall.locomo import CATEGORIES, LocomoConversation, LocomoLine, load_conversations
 from mnemon.embedding.embedder import scale_to_unit
 from mnemon.embedding.local import LocalEmbedder
 from mnemon.memory.entities.aliases import Aliases

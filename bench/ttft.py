@@ -1,6 +1,6 @@
 """How much later the first token comes through Mnemon than from the model itself.
 
-    .venv/bin/python bench/ttft.py [--database-url postgresql://…] [--turns 200] [--memories 1000] [--rounds 2]
+    .venv/bin/python -m bench.ttft [--database-url postgresql://…] [--turns 200] [--memories 1000] [--rounds 2]
 
 Starts the scripted model and the server as processes of their own, with the embedded database unless another is named,
 loads a person's memories, then takes turns in pairs: one streamed reply straight from the model, one through

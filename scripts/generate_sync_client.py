@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 CLIENT = Path(__file__).parents[1] / "src" / "mnemon" / "client"
-HEADER = '"""Generated from transport.py and asynchronous.py by scripts/generate_sync_client.py. Do not edit."""\n\n'
+HEADER = '"""Generated from the async modules beside it by scripts/generate_sync_client.py. Do not edit."""\n\n'
 WORDS = (
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),
@@ -16,18 +16,19 @@ WORDS = (
     (r"\bAsyncIterator\b", "Iterator"),
     (r"\bAsyncClient\b", "Client"),
     (r"\bAsyncTransport\b", "Transport"),
+    (r"\bAsyncCalls\b", "Calls"),
     (r", transport=PerLoop\(\)", ""),
     (r"\baclose\b", "close"),
     (r"\baread\b", "read"),
-    (r"\baiter_lines\b", "iter_lines"),
+    (r"\baiter_(lines|bytes)\b", r"iter_\1"),
     (r"\basyncio\.sleep\b", "time.sleep"),
     (r"\bMnemon\b", "SyncMnemon"),
 )
 
 
 def generated() -> str:
-    """The synchronous twin of both modules as one."""
-    parts = [(CLIENT / name).read_text(encoding="utf-8") for name in ("transport.py", "asynchronous.py")]
+    """The synchronous twin of these modules as one."""
+    parts = [(CLIENT / name).read_text(encoding="utf-8") for name in ("transport.py", "calls.py", "asynchronous.py")]
     imports: list[str] = []
     bodies: list[str] = []
     for part in parts:
@@ -40,7 +41,7 @@ def generated() -> str:
     for pattern, instead in WORDS:
         whole = re.sub(pattern, instead, whole)
     whole = whole.replace("import asyncio\n", "import time\n")
-    whole = re.sub(r"^from mnemon\.client\.transport import .*\n", "", whole, flags=re.MULTILINE)
+    whole = re.sub(r"^from mnemon\.client\.(?:transport|calls) import .*\n", "", whole, flags=re.MULTILINE)
     return tidied(HEADER + whole)
 
 

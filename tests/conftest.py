@@ -34,6 +34,16 @@ def own_loggers() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_profiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep commands from the server that whoever runs the tests is logged in to."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        for name in ("MNEMON_URL", "MNEMON_KEY", "MNEMON_PROFILE"):
+            patch.delenv(name, raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A PostgreSQL server: the one MNEMON_TEST_DATABASE_URL names, or an embedded one for this test process."""

@@ -72,11 +72,11 @@ async def test_a_jobs_question_stands_back_for_requests_to_its_own_application_o
         settings = Settings(model="openai:large", model_base_url=server.url, model_api_key="ours")
         async with make_services(settings, database_url) as own, make_services(settings, database_url) as foreign:
             is_background.set(True)
-            foreign.db.way.begin_request()
-            own.db.way.begin_request()
+            foreign.db.request_priority.begin_request()
+            own.db.request_priority.begin_request()
             asked = asyncio.create_task(own.reflector.answer(QUESTION))
             await asyncio.sleep(0)
-            assert (len(own.db.way._waiting), len(foreign.db.way._waiting)) == (1, 0)
+            assert (len(own.db.request_priority._waiting), len(foreign.db.request_priority._waiting)) == (1, 0)
             await asked
 
 
@@ -86,10 +86,10 @@ async def test_a_request_has_the_right_of_way_in_its_own_application(database_ur
 
         @app.get("/seen")
         async def look() -> None:
-            seen.append((own.db.way._ahead, foreign.db.way._ahead))
+            seen.append((own.db.request_priority._ahead, foreign.db.request_priority._ahead))
 
         transport = httpx2.ASGITransport(app=app)
         async with httpx2.AsyncClient(transport=transport, base_url="http://here") as http:
             await http.get("/seen")
         assert seen == [(1, 0)]
-        assert own.db.way._ahead == 0
+        assert own.db.request_priority._ahead == 0

@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from mnemon.access.keys import KeyWatch
+from mnemon.access.local_operator import LocalOperator
 from mnemon.access.rate import RateLimit
 from mnemon.api import middleware, problems
 from mnemon.api.health import Readiness
 from mnemon.chat.stream import ReplyStreams
 from mnemon.clock import Clock, FileClock, SystemClock
-from mnemon.console.rendering import PageCompression
 from mnemon.db.database import Database
 from mnemon.db.tx import SharedObjects
 from mnemon.embedding.connect import connect_embedder
@@ -37,7 +37,8 @@ from mnemon.vectors.embed_job import TextSource
 
 
 def all_job_kinds(services: Services) -> dict[str, JobKind]:
-    """Return every kind of work, by name."""
+    """Return every kind of background job, by name."""
+    # Imported when used: a command that runs no jobs need not load every room.
     from mnemon.custody.ledger import job_kinds as ledger
     from mnemon.memory.entities.merge import job_kinds as matching
     from mnemon.memory.upkeep.curator_job import job_kinds as curating
@@ -63,7 +64,7 @@ def all_job_kinds(services: Services) -> dict[str, JobKind]:
 
 
 def embeddable_texts() -> tuple[TextSource, ...]:
-    """Return the sources of all texts that can be found by meaning."""
+    """Return the sources of all texts that get a vector: one per room that has such texts."""
     from mnemon.memory.vector_store import MemoryTexts
     from mnemon.notes.upkeep import NoteTexts
 
@@ -71,7 +72,7 @@ def embeddable_texts() -> tuple[TextSource, ...]:
 
 
 def make_clock(settings: Settings) -> Clock:
-    """Return the machine's clock, or the clock of the file where one is set.
+    """Return the machine's clock, or that of MNEMON_CLOCK_FILE.
 
     Raises Misconfigured where the file holds no time, or where the server can be reached from other machines.
     """
@@ -100,11 +101,11 @@ async def make_services(settings: Settings, database_url: str) -> AsyncIterator[
         closing.push_async_callback(db.close)
         closing.callback(index_cache.close)
         closing.push_async_callback(embedder.close)
-        llm = make_llm(settings, settings.model, db.way)
+        llm = make_llm(settings, settings.model, db.request_priority)
         closing.push_async_callback(llm.close)
         reflector = llm
         if settings.reflection_model is not None:
-            reflector = make_llm(settings, settings.reflection_model, db.way)
+            reflector = make_llm(settings, settings.reflection_model, db.request_priority)
             closing.push_async_callback(reflector.close)
         yield Services(db=db, llm=llm, reflector=reflector, embedder=embedder, clock=clock, settings=settings)
 
@@ -123,8 +124,8 @@ def make_database(settings: Settings, url: str, clock: Clock, *, attached: Share
     )
 
 
-def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) -> Llm:
-    """Return the model of that name. The address and the key in the settings go to their own provider only."""
+def make_llm(settings: Settings, name: str, priority: RequestPriority | None = None) -> Llm:
+    """Return the language model of that name; base URL and key of the settings go to their own provider only."""
     same_provider = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
     key = settings.model_api_key if same_provider else None
     return connect_llm(
@@ -133,28 +134,38 @@ def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) 
         api_key=key.get_secret_value() if key else None,
         timeout=settings.model_timeout_s,
         longest_reply=settings.max_reply_chars,
-        way=way,
+        priority=priority,
     )
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """Return the embedder of the settings."""
+    """Return the embedder that the settings name."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
     return connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key)
 
 
 async def check_models(settings: Settings) -> None:
-    """Raise for models that cannot be set up: a wrong name, or a missing key. Nothing is sent."""
+    """Raise Misconfigured for a model that cannot be set up: a wrong name or a missing key. Nothing is sent."""
     await make_embedder(settings).close()
     for name in filter(None, (settings.model, settings.reflection_model)):
         await make_llm(settings, name).close()
 
 
-def make_app(services: Services, *, worker: bool = True, isolation: Isolation | None = None) -> FastAPI:
-    """Make the HTTP application over open services; with a worker inside unless told otherwise."""
+def make_app(
+    services: Services, *, worker: bool = True, isolation: Isolation | None = None, api_only: bool = False
+) -> FastAPI:
+    """Make the HTTP application over open services; with a worker inside unless told otherwise.
+
+    `api_only` leaves out the console and MCP, which a command that serves itself does not need.
+    """
     # Here and not above: a worker has this module too, and needs none of the doors.
     from mnemon.api.routers import API_ROUTERS
-    from mnemon.console.routers import CONSOLE_ROUTERS
+
+    routers: tuple[APIRouter, ...] = API_ROUTERS
+    if not api_only:
+        from mnemon.console.routers import CONSOLE_ROUTERS
+
+        routers += CONSOLE_ROUTERS
 
     app = FastAPI(
         title="Mnemon",
@@ -166,44 +177,52 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
         redirect_slashes=False,
     )
     app.state.services = services
-    app.state.closing = asyncio.Event()  # set when the server stops, so that endless streams end
+    # Set when the server stops, so that endless streams end.
+    app.state.closing = asyncio.Event()
     app.state.streams = ReplyStreams()
-    app.state.worker = None  # the presence of the worker in this process, when there is one
+    # The presence of the worker in this process, when there is one.
+    app.state.worker = None
     app.state.readiness = Readiness(services.db, lambda: app.state.worker)
     app.state.rate_limit = RateLimit(services.settings.rate_limit_per_minute)
     app.state.key_watch = KeyWatch(services.db)
+    app.state.operator = LocalOperator()
     problems.install_handlers(app)
     problems.document_problems(app)
-    for router in (*API_ROUTERS, *CONSOLE_ROUTERS):
+    for router in routers:
         app.include_router(router)
-    app.state.mcp = LazyMcpDoor(services, app.state.rate_limit)
-    app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
+    app.state.mcp = None if api_only else LazyMcpDoor(services, app.state.rate_limit)
+    if app.state.mcp is not None:
+        app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
     # The middleware added last is the outermost and sees each request first.
-    app.add_middleware(PageCompression)
+    app.add_middleware(middleware.PageCompression)
     app.add_middleware(
         middleware.RequestMiddleware,
         clock=services.clock,
-        way=services.db.way,
+        priority=services.db.request_priority,
         max_body_bytes=services.settings.max_body_bytes,
     )
     return app
 
 
-def make_runner(services: Services, *, isolation: Isolation | None = None) -> Runner:
-    """Return a runner of all kinds of work."""
-    concurrency = services.settings.worker_concurrency
-    return Runner(services.db, services.clock, all_job_kinds(services), concurrency=concurrency, isolation=isolation)
+def make_runner(services: Services, *, isolation: Isolation | None = None, only: str | None = None) -> Runner:
+    """Return a runner of all kinds of work, of every organization or of `only` one."""
+    kinds, concurrency = all_job_kinds(services), services.settings.worker_concurrency
+    return Runner(services.db, services.clock, kinds, concurrency=concurrency, isolation=isolation, only=only)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
+    """Run the MCP door, the replies' streams and the worker while the application runs."""
     async with _run_mcp_gate(app.state.mcp), _close_streams_at_end(app), _run_worker(app, runner):
         yield
 
 
 @asynccontextmanager
-async def _run_mcp_gate(gate: LazyMcpDoor) -> AsyncIterator[None]:
-    """Load the MCP door in the background, beside the start, and close it with the application."""
+async def _run_mcp_gate(gate: LazyMcpDoor | None) -> AsyncIterator[None]:
+    """Load the MCP door, where there is one, in the background, and close it with the application."""
+    if gate is None:
+        yield
+        return
     async with supervise("mcp", gate.load_and_run):
         yield
 
@@ -219,7 +238,7 @@ async def _close_streams_at_end(app: FastAPI) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _run_worker(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
-    """Run the worker while the application runs."""
+    """Run the background worker, if there is one, while the application runs."""
     if runner is None:
         yield
         return

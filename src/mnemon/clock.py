@@ -31,14 +31,16 @@ class FileClock:
     """
 
     def __init__(self, path: Path) -> None:
+        """Read the time from this file, at each call."""
         self._path = path
         self._last: datetime | None = None
 
     def now(self) -> datetime:
-        """Return the time in the file, or the last one read while it holds none; raise Misconfigured before that."""
+        """Return the time in the clock file, else the last one read; raise Misconfigured if there was none yet."""
         try:
             self._last = parse_time(self._path.read_text(encoding="utf-8").strip())
         except (OSError, ValueError) as error:
+            # Later the file may be in the middle of being written; the last time stays in force.
             if self._last is None:
                 raise _unreadable_clock_error(self._path, error) from error
         return self._last
@@ -48,22 +50,24 @@ class ManualClock:
     """A clock that a test sets and advances."""
 
     def __init__(self, start: datetime) -> None:
+        """Start at this time and stand still."""
         self._now = start
 
     def now(self) -> datetime:
-        """Return the time that was set."""
+        """Return the time that the test set."""
         return self._now
 
     def set_time(self, at: datetime) -> None:
-        """Set the time."""
+        """Set the clock to this time."""
         self._now = at
 
     def advance(self, by: timedelta) -> None:
-        """Move the time forward."""
+        """Move the clock forward by this much."""
         self._now += by
 
 
 def _unreadable_clock_error(path: Path, error: Exception) -> Misconfigured:
+    """Return the error for a MNEMON_CLOCK_FILE that holds no time."""
     cause = error.strerror if isinstance(error, OSError) else "not an ISO-8601 time"
     return Misconfigured(
         f"MNEMON_CLOCK_FILE {path} holds no time ({cause}). Write one into it: `date -u +%FT%TZ > {path}`; "

@@ -24,8 +24,9 @@ is_background: ContextVar[bool] = ContextVar("is_background", default=False)
 class PriorityTicket:
     """The priority of one request, until its response begins or MAX_YIELD_S have passed."""
 
-    def __init__(self, way: "RequestPriority") -> None:
-        self._priority = way
+    def __init__(self, priority: "RequestPriority") -> None:
+        """Begin the request's priority over jobs, which ends by itself after MAX_YIELD_S."""
+        self._priority = priority
         # Bounded, so that under a crowd of requests jobs and replies take turns and neither starves.
         self._timer = asyncio.get_running_loop().call_later(MAX_YIELD_S, self.release_priority)
         self._active = True
@@ -45,16 +46,17 @@ class RequestPriority:
     """
 
     def __init__(self) -> None:
+        """Start with no request ahead and no job waiting."""
         self._ahead = 0
         self._waiting: set[asyncio.Future[None]] = set()
 
     def begin_request(self) -> PriorityTicket:
-        """Give a request priority over jobs; release it through the returned ticket."""
+        """Give a request priority over background jobs; return the ticket that releases it."""
         self._ahead += 1
         return PriorityTicket(self)
 
     def end_request(self) -> None:
-        """Count one request less, and wake the waiting jobs after the last."""
+        """Count one request less that has priority, and wake the waiting jobs after the last."""
         self._ahead -= 1
         if not self._ahead:
             for one in self._waiting:
@@ -68,6 +70,7 @@ class RequestPriority:
         free = asyncio.get_running_loop().create_future()
         self._waiting.add(free)
         try:
+            # Not `wait_for`, which in Python 3.11 can lose a cancellation.
             await asyncio.wait((free,), timeout=MAX_YIELD_S)
         finally:
             self._waiting.discard(free)
@@ -81,7 +84,7 @@ at worst; a thread costs 0.1 ms."""
 
 
 async def run_off_loop(size: int, read: Callable[[], ReadResult]) -> ReadResult:
-    """Return the result of `read`, run in a thread where its texts have more than INLINE_CHARS characters in all."""
+    """Run `read` and return its result, in a thread where its texts have more than INLINE_CHARS characters."""
     if size <= INLINE_CHARS:
         return read()
     return await asyncio.get_running_loop().run_in_executor(_text_executor(), copy_context().run, read)
@@ -89,7 +92,7 @@ async def run_off_loop(size: int, read: Callable[[], ReadResult]) -> ReadResult:
 
 @lru_cache(maxsize=1)
 def _text_executor() -> ThreadPoolExecutor:
-    """Return the one thread for long texts."""
+    """Return the executor with the one thread for long texts, made at first use."""
     # One thread: each further one would only make the event loop wait longer for the interpreter lock.
     return ThreadPoolExecutor(1, thread_name_prefix="text")
 
@@ -98,7 +101,7 @@ PausedItem = TypeVar("PausedItem")
 
 
 async def with_pauses(items: Iterable[PausedItem], every: int) -> AsyncIterator[PausedItem]:
-    """Yield the items, and let other tasks run after every `every` of them."""
+    """Yield the items, and let other asyncio tasks run after every `every` of them."""
     for number, item in enumerate(items, start=1):
         yield item
         if number % every == 0:

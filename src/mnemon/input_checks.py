@@ -25,7 +25,8 @@ _MAX_NUMBER = sys.float_info.max
 
 @reads_outside_text
 def storable_text(text: str) -> str:
-    """Return the text without NUL and with lone surrogates replaced; nearly always the text itself."""
+    """Return the text without NUL and with lone surrogates replaced, so that PostgreSQL can store it."""
+    # Nearly every text; the others are encoded, which finds lone surrogates.
     if "\0" not in text and text.isascii():
         return text
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
@@ -37,7 +38,7 @@ def is_storable_number(value: float) -> bool:
 
 
 def storable_json(value: Any, *, depth: int = 0) -> Any:
-    """Return the value with all its texts storable; numbers beyond the limits become null, too deep nesting `…`."""
+    """Return the JSON value with all texts storable; numbers beyond the limits become null, too deep nesting `…`."""
     match value:
         case str():
             return storable_text(value)
@@ -55,7 +56,7 @@ def storable_json(value: Any, *, depth: int = 0) -> Any:
 
 @reads_outside_text
 def check_text(text: str) -> str:
-    """Return the text; raise ValueError if it has a character that no database text can hold."""
+    """Return the text; raise ValueError if it has a character that PostgreSQL cannot store."""
     if "\0" in text:
         raise ValueError("has a NUL character; remove it")
     try:
@@ -94,21 +95,22 @@ class UnusableJson(Invalid, ValueError):
 
 @reads_outside_text
 def parse_json(raw: bytes | str) -> Any:
-    """Return the value; raise Malformed for what is not JSON and UnusableJson for what is beyond the limits."""
+    """Return the parsed JSON; raise Malformed for what is not JSON and UnusableJson for what is beyond the limits."""
     try:
         # Python's parser also takes NaN and Infinity, which are not JSON.
         value = json.loads(raw, parse_constant=_refuse_constant)
     except RecursionError:
         raise _too_deep_error() from None
     except ValueError as error:
-        if "integer string conversion" in str(error):  # Python refuses integers of more than 4,300 digits
+        # Python refuses integers of more than 4,300 digits.
+        if "integer string conversion" in str(error):
             raise _too_large_error() from None
         raise Malformed("The body is not JSON. Send valid JSON.", code="malformed_json") from None
     return check_json(value)
 
 
 def check_json(value: Any) -> Any:
-    """Return the value; raise UnusableJson where it nests too deep or holds a number that cannot be stored."""
+    """Return the JSON value; raise UnusableJson where it nests too deep or holds a number that cannot be stored."""
     for one in _walk_values(value):
         if isinstance(one, int | float) and not is_storable_number(one):
             raise _too_large_error()
@@ -116,7 +118,7 @@ def check_json(value: Any) -> Any:
 
 
 def check_json_texts(value: Any) -> Any:
-    """Return the value; raise as `check_json` does, and ValueError for a text in it that cannot be stored."""
+    """Return the JSON value; raise as `check_json` does, and ValueError for a text in it that cannot be stored."""
     check_json(value)
     for one in _walk_values(value):
         if isinstance(one, str):
@@ -128,7 +130,7 @@ def check_json_texts(value: Any) -> Any:
 
 
 def _walk_values(value: Any) -> Iterator[Any]:
-    """Yield every value within the value, level by level; raise UnusableJson below the deepest level.
+    """Yield every value within a JSON value, level by level; raise UnusableJson below the deepest level.
 
     Without recursion, which is what deep nesting would exhaust.
     """
@@ -144,10 +146,12 @@ def _walk_values(value: Any) -> Iterator[Any]:
 
 
 def _refuse_constant(word: str) -> Any:
+    """Raise ValueError for NaN and Infinity, which Python's json reads and JSON does not have."""
     raise ValueError(f"{word} is no JSON")
 
 
 def _too_deep_error() -> UnusableJson:
+    """Return the error for JSON that nests too deep."""
     return UnusableJson(
         f"The JSON nests deeper than {MAX_JSON_DEPTH} levels. Flatten it, or send the inner part as one text.",
         code="json_too_deep",
@@ -155,6 +159,7 @@ def _too_deep_error() -> UnusableJson:
 
 
 def _too_large_error() -> UnusableJson:
+    """Return the error for a JSON number that no double can hold."""
     return UnusableJson(
         "The JSON has a number beyond 1.8e308. Send it as a text.",
         code="json_number_too_large",
@@ -165,7 +170,7 @@ _MAX_ERRORS = 5
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """Return where the value is wrong and how, for the first five places."""
+    """Return where a value is invalid and how, for the first five places that pydantic found."""
     return "; ".join(
         f"{'.'.join(str(part) for part in one['loc']) or 'it'}: {one['msg']}"
         for one in error.errors(include_url=False)[:_MAX_ERRORS]

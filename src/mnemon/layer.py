@@ -63,4 +63,6 @@ class Layer:
 class LayerSource(Protocol):
     """A function that reads a room and returns its layer; it writes nothing."""
 
-    async def __call__(self, tx: Tx, ask: LayerRequest) -> Layer: ...
+    async def __call__(self, tx: Tx, ask: LayerRequest) -> Layer:
+        """Return the room's layer of the prompt for this request."""
+        ...

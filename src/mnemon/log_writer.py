@@ -32,10 +32,12 @@ class LogWriter:
     def __init__(
         self, fd: int, *, most_waiting: int = MAX_WAITING_LINES, notice: Callable[[int], str | None] = lambda _: None
     ) -> None:
+        """Start the thread that writes to this descriptor; `notice` words the line for dropped ones."""
         self._fd = fd
         self.on_terminal = os.isatty(fd)
         self._most = most_waiting
-        self._notice = notice  # returns the notice that so many lines are missing, or None for no notice
+        # Returns the line that says how many are missing, or None for no line.
+        self._notice = notice
         # SimpleQueue, because its put is reentrant: a finalizer that logs would deadlock on Queue's mutex.
         self._lines: SimpleQueue[str | int | None] = SimpleQueue()
         """Lines; a number where that many were dropped, and None where the writer is closed."""
@@ -45,7 +47,7 @@ class LogWriter:
         self._thread.start()
 
     def put(self, line: str) -> None:
-        """Queue the line to be written; drop and count it if too many are queued."""
+        """Queue the log line to be written; drop and count it if too many are queued."""
         if self._lines.qsize() >= self._most:
             self._count_dropped(1)
             DROPPED_LINES.inc()
@@ -56,11 +58,12 @@ class LogWriter:
         self._lines.put(line)
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Write the queued lines and end the thread; give up after these seconds."""
+        """Write the queued log lines and end the thread; give up after these seconds."""
         self._lines.put(None)
         self._thread.join(seconds)
 
     def _write_lines(self) -> None:
+        """Write queued lines until the writer is closed, and count those that could not be written."""
         open_ = True
         while open_:
             taken, open_ = self._next_lines()
@@ -70,7 +73,7 @@ class LogWriter:
                 self._count_dropped(lost + sum(one for one in taken if isinstance(one, int)))
 
     def _next_lines(self) -> tuple[list[str | int], bool]:
-        """Wait for a line; return it with those queued behind it, and whether more may come."""
+        """Wait for a log line; return it with those queued behind it, and whether more may come."""
         taken: list[str | int] = []
         more = True
         try:
@@ -88,30 +91,32 @@ class LogWriter:
         return taken, more
 
     def _format_lines(self, taken: list[str | int]) -> Iterator[str]:
-        """Yield each line as it is written, and a notice where lines are missing."""
+        """Yield each log line as it is written, and a notice where lines are missing."""
         for one in taken:
             line = one if isinstance(one, str) else self._notice(one) if one else None
             if line is not None:
                 yield f"{line}\n"
 
     def _count_dropped(self, number: int) -> None:
+        """Add to the number of dropped lines, from any thread."""
         with self._counting:
             self._dropped += number
 
     def _take_dropped(self) -> int:
-        """Return the number of dropped lines that no notice has told of yet, and reset it."""
+        """Return how many log lines were dropped since the last notice, and reset the count."""
         with self._counting:
             number, self._dropped = self._dropped, 0
             return number
 
     def _write_bytes(self, data: bytes) -> bool:
-        """Write everything; return whether that was possible."""
+        """Write all bytes to the descriptor; return whether that was possible."""
         # os.write and not sys.stderr: a daemon thread that holds a stream's lock at exit makes the interpreter abort.
         left = memoryview(data)
         while left:
             try:
                 left = left[os.write(self._fd, left) :]
-            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
+            except BlockingIOError:
+                # Another process that shares the descriptor made it non-blocking.
                 select.select([], [self._fd], [], 1.0)
             except OSError:  # closed, or its reader is gone: that must not stop the server
                 return False

@@ -71,7 +71,8 @@ def configure_logs(level: str, fd: int = 2) -> None:
         processors=processors,
         wrapper_class=levels,
         logger_factory=lambda *_: _LineLogger(writer),
-        cache_logger_on_first_use=False,  # a cached logger would write to the descriptor of an earlier call
+        # A cached logger would write to the descriptor of an earlier call.
+        cache_logger_on_first_use=False,
     )
     root = logging.getLogger()
     root.handlers[:] = [_LibraryHandler(writer, processors)]
@@ -103,7 +104,7 @@ def use_stdlib_logs() -> None:
 
 @atexit.register
 def close_logs() -> None:
-    """Write the queued lines; what is logged afterwards is lost."""
+    """Write the queued log lines and close the writer; what is logged afterwards is lost."""
     global _writer  # noqa: PLW0603
     if _writer is not None:
         _writer.close()
@@ -128,14 +129,14 @@ def note_error(error: MnemonError) -> None:
 
 
 def add_next_step(_: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Add to every warning and error what to do about it."""
+    """Add to a warning's or error's log line what to do about it (a structlog processor)."""
     if method in _ALERT_METHODS and event.get("next_step") is None and event["event"] in NEXT_STEPS:
         event["next_step"] = NEXT_STEPS[event["event"]]
     return event
 
 
 def add_traceback(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Replace an exception by its type and traceback lines: its message and variables may hold content."""
+    """Replace an exception in a log line by type and traceback: its message and variables may hold content."""
     given = event.pop("exc_info", None)
     error = sys.exc_info()[1] if given is True else given[1] if isinstance(given, tuple) else given
     if isinstance(error, BaseException):
@@ -144,7 +145,7 @@ def add_traceback(_: object, __: str, event: structlog.typing.EventDict) -> stru
 
 
 def _exception_lines(error: BaseException) -> Iterator[str]:
-    """Yield the traceback of each exception of the chain or group, the first cause first."""
+    """Yield the traceback lines of each exception of the chain or group, the first cause first."""
     for one in _exception_chain(error):
         yield "".join(traceback.format_tb(one.__traceback__)) + type(one).__qualname__
 
@@ -168,6 +169,7 @@ class _LineLogger:
     """The logger that structlog passes finished lines to."""
 
     def __init__(self, writer: LogWriter) -> None:
+        """Send finished lines of every level to the writer."""
         self.debug = self.info = self.warning = self.error = self.critical = self.msg = writer.put
 
 
@@ -175,18 +177,20 @@ class _LibraryHandler(logging.Handler):
     """A handler for libraries' records: logs them in the format of Mnemon's lines, without what they quote."""
 
     def __init__(self, writer: LogWriter, processors: list[structlog.typing.Processor]) -> None:
+        """Render libraries' records by these processors and send them to the writer."""
         super().__init__()
         self._writer = writer
         self._processors = processors
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log the record as an event called `library`."""
+        """Write a library's log record as an event `library`; its message only if that logger never quotes content."""
         event: Any = {
             "event": "library",
             "logger": record.name,
             "where": f"{record.filename}:{record.lineno}",
             "exc_info": record.exc_info,
         }
+        # Any other library may quote a statement, a prompt or a path in its message.
         if record.name in QUOTABLE_LOGGERS:
             event["said"] = record.getMessage().partition("\n")[0][:_MAX_QUOTE_CHARS]
         for process in self._processors:
@@ -195,6 +199,7 @@ class _LibraryHandler(logging.Handler):
 
 
 def _log_processors(*, terminal: bool) -> list[structlog.typing.Processor]:
+    """Return structlog's processors: colours for a terminal, JSON elsewhere."""
     return [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -206,6 +211,6 @@ def _log_processors(*, terminal: bool) -> list[structlog.typing.Processor]:
 
 
 def _render_json(_: object, __: str, event: structlog.typing.EventDict) -> str:
-    """Render one line of JSON, with time, level and event first."""
+    """Return the log event as one line of JSON, with time, level and event first."""
     head = {name: event.pop(name) for name in ("timestamp", "level", "event")}
     return json.dumps({**head, **event}, default=str, ensure_ascii=False)

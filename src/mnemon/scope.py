@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+# Crockford's base 32: without I, L, O and U, which are misread.
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ID_PATTERN = re.compile(r"[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}")
 
@@ -19,7 +20,8 @@ NewId = Callable[[str], str]
 
 
 def make_ulid(at: datetime, entropy: int) -> str:
-    """Return a 26-character ULID of this millisecond and these 80 bits."""
+    """Return a 26-character ULID of this millisecond and these 80 random bits."""
+    # The time in the upper bits, so that ids sort by it as texts too.
     value = (int(at.timestamp() * 1000) << 80) | (entropy & ((1 << 80) - 1))
     return _encode_crockford(value, 26)
 
@@ -44,11 +46,13 @@ def internal_user_id(org_id: str, external: str) -> str:
 
     Derived, not looked up, so that naming a person costs no round trip and needs no directory on a cluster.
     """
+    # NUL between the two, which neither may contain: no other pair gives the same text.
     digest = hashlib.sha256(f"{org_id}\0{external}".encode()).digest()
     return "usr_" + _encode_crockford(int.from_bytes(digest[:16], "big"), 26)
 
 
 def _encode_crockford(value: int, length: int) -> str:
+    """Return the number's lowest 5-bit digits in Crockford's base 32, this many of them."""
     return "".join(ALPHABET[(value >> (5 * place)) & 31] for place in reversed(range(length)))
 
 
@@ -65,10 +69,15 @@ class Scope:
 
     @property
     def user(self) -> str:
-        """The person's internal id; raises RuntimeError in a scope without a person."""
+        """The person's internal id; raise RuntimeError in a scope without a person."""
         if self.user_id is None:
             raise RuntimeError("this scope names no person")
         return self.user_id
+
+    @property
+    def owner_params(self) -> dict[str, str]:
+        """The parameters of a statement that name the organization and the person."""
+        return {"org_id": self.org_id, "user_id": self.user}
 
     def with_persona(self, persona_id: str | None) -> "Scope":
         """Return the same scope with this persona."""

@@ -50,13 +50,13 @@ class Section(Protocol):
     """A model with exactly one field, called `name`, so that a list or a string can be an answer too."""
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return what to ask the model; None when the section is not due for this turn."""
+        """Return what this section asks the model about the turn; None when it is not due for this turn."""
         ...
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Return the answer that rules alone give, for offline mode; it passes the same gates."""
+        """Return the section's answer made by rules, for offline mode; it passes the same gates."""
         ...
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Gate the answer and write what passes, in a savepoint; applying the same answer twice changes nothing."""
+        """Check the model's answer and write what passes, in a savepoint; applying it twice changes nothing."""
         ...

@@ -170,7 +170,7 @@ class Settings(BaseSettings):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the server can be reached from this machine only."""
+        """Whether the server listens on this machine's loopback address only."""
         return self.host in {"127.0.0.1", "::1", "localhost"} or self.host.startswith("127.")
 
 
@@ -192,7 +192,7 @@ def load_settings(**flags: Any) -> Settings:
 
 
 def _check_files() -> None:
-    """Raise Misconfigured for a settings file that cannot be read, naming it."""
+    """Raise Misconfigured for a `.env` or `mnemon.toml` that cannot be read, naming it."""
     for name in (Path("mnemon.toml"), Path(".env")):
         if not name.is_file():
             continue

@@ -13,20 +13,21 @@ _tracer: "Tracer | None" = None
 
 
 def span(name: str, **attributes: str | int | float) -> AbstractContextManager[Any]:
-    """Run the block as one span. Attributes are ids, kinds and numbers, never what a person said."""
+    """Run the block as one OpenTelemetry span; attributes are ids, kinds and numbers, never what a person said."""
     if _tracer is None:
         return NO_SPAN
+    # An exception's message may quote what a person said.
     return _tracer.start_as_current_span(name, attributes=attributes, record_exception=False)
 
 
 def start_spans(tracer: "Tracer | None" = None) -> None:
-    """Send spans from now on: by this tracer, or by one made as the OTEL_* variables say."""
+    """Send OpenTelemetry spans from now on: by this tracer, or by one made as the OTEL_* variables say."""
     global _tracer  # noqa: PLW0603  one tracer per process, as the library has it
     _tracer = tracer or _exporting_tracer()
 
 
 def stop_spans() -> None:
-    """Stop sending spans."""
+    """Stop sending OpenTelemetry spans."""
     global _tracer  # noqa: PLW0603
     _tracer = None
 

@@ -29,7 +29,7 @@ class Backoff:
     """A loop that ran this long was healthy: its next failure counts as the first."""
 
     def pause_s(self, failures: int) -> float:
-        """Return the seconds to wait after this many failures in a row: doubled each time up to `most_s`."""
+        """Return the seconds a failed loop waits after this many failures in a row: doubled up to `most_s`."""
         return float(min(self.first_s * 2.0 ** min(failures - 1, 32), self.most_s))
 
 
@@ -37,7 +37,7 @@ class Backoff:
 async def supervise(
     name: str, run: Callable[[], Awaitable[None]], *, backoff: Backoff | None = None
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """Keep `run` running in a task while the block lasts, and cancel it at the end."""
+    """Keep the background loop `run` running in a task while the block lasts; cancel it at the end."""
     task = asyncio.create_task(keep_running(name, run, backoff=backoff or Backoff()), name=name)
     try:
         yield task
@@ -64,7 +64,7 @@ async def keep_running(
     backoff: Backoff,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Run the loop until this task is cancelled; restart it whenever it ends by itself."""
+    """Run the background loop until this task is cancelled; restart it whenever it ends by itself."""
     failures = 0
     last: type[BaseException] | None = None
     while True:
@@ -78,7 +78,8 @@ async def keep_running(
             if _cancel_requested():
                 raise
             cause = error
-        except Exception as error:  # a supervised boundary: the failure is logged and the loop goes on
+        except Exception as error:
+            # A supervised boundary: the failure is logged and the loop goes on.
             cause = error
         if asyncio.get_running_loop().time() - started >= backoff.steady_s:
             failures, last = 0, None
@@ -92,13 +93,13 @@ async def keep_running(
 
 
 def _cancel_requested() -> bool:
-    """Say whether this task itself was cancelled."""
+    """Say whether this task itself was cancelled, and not only something that it awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def _log_end(name: str, cause: BaseException | None, failures: int) -> None:
-    """Log how the loop ended, and the next step."""
+    """Log how the background loop ended and that it is restarted."""
     task_log = log.bind(task=name, failures=failures)
     if cause is None:
         task_log.error("task_ended", next_step="It is restarted; a task of this kind should not end by itself.")

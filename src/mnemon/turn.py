@@ -36,7 +36,7 @@ class TurnMessage:
 
     @property
     def speaker(self) -> str:
-        """The label for who spoke."""
+        """The label for who spoke this message."""
         return speaker_of(self.role, self.name)
 
 
@@ -111,7 +111,7 @@ class Turn:
 
     @property
     def size(self) -> int:
-        """About how many characters it has; the result of a tool that is not text counts as 10,000."""
+        """About how many characters the turn has; the result of a tool that is not text counts as 10,000."""
         # An estimate is enough: it decides whether the turn is read in a thread (`run_off_loop`).
         given = (
             len(one.output) if isinstance(one.output, str) else _NON_TEXT_CHARS
@@ -122,10 +122,10 @@ class Turn:
 
     @property
     def user_text(self) -> str:
-        """What the person said, messages joined by a blank line."""
+        """What the person said in this turn, messages joined by a blank line."""
         return "\n\n".join(message.content for message in self.messages if message.role is Role.USER)
 
     @property
     def reply(self) -> str:
-        """What the assistant said, messages joined by a blank line."""
+        """What the assistant said in this turn, messages joined by a blank line."""
         return "\n\n".join(message.content for message in self.messages if message.role is Role.ASSISTANT)

@@ -21,7 +21,7 @@ _MAX_MARKS = 32
 
 
 def reads_outside_text(function: ReadFunction) -> ReadFunction:
-    """Mark a function whose time must be linear in the texts it is given; costs nothing when it is called."""
+    """Mark a function whose time must be linear in the texts it is given, for a test; returns it unchanged."""
     function.__dict__["reads_outside_text"] = True
     return function
 
@@ -30,6 +30,7 @@ def reads_outside_text_up_to(longest: int) -> Callable[[ReadFunction], ReadFunct
     """Mark a function that refuses longer texts: its time is checked only up to this length."""
 
     def mark_function(function: ReadFunction) -> ReadFunction:
+        """Store the length on the function and mark it as a reader of outside text."""
         function.__dict__["longest_text"] = longest
         return reads_outside_text(function)
 
@@ -45,6 +46,7 @@ def text_blocks(text: str) -> Iterator[str]:
     start = 0
     while len(text) - start > _BLOCK_CHARS:
         most = start + _BLOCK_CHARS
+        # Only in the second half, so that no block is shorter than half.
         places = (text.rfind(sign, start + _BLOCK_CHARS // 2, most) for sign in ("\n", " "))
         end = next((place + 1 for place in places if place >= 0), most)
         yield text[start:end]
@@ -65,10 +67,11 @@ def normalize_text(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> st
 
 
 def _normalizable_pieces(text: str) -> Iterator[str]:
-    """Yield pieces of the text that can be normalized by themselves."""
+    """Yield pieces of the text that can be Unicode-normalized by themselves."""
     start = 0
     while start < len(text):
         end = min(len(text), start + _PIECE_CHARS)
+        # Back to the beginning of a letter, though not over more marks than any script uses.
         while start + _PIECE_CHARS - _MAX_MARKS < end < len(text) and not _begins_letter(text[end]):
             end -= 1
         yield text[start:end]
@@ -76,7 +79,7 @@ def _normalizable_pieces(text: str) -> Iterator[str]:
 
 
 def _begins_letter(sign: str) -> bool:
-    """Say whether it never combines with the character before it: no mark, no vowel or final of a Korean syllable."""
+    """Say whether the character never combines with the one before it: no mark, no Korean vowel or final."""
     first = unicodedata.normalize("NFKD", sign)[0]
     return not unicodedata.category(first).startswith("M") and not "\u1160" <= first <= "\u11ff"
 
@@ -89,7 +92,7 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\
 
 @reads_outside_text
 def escape_text(text: str) -> str:
-    """Return the text without anything that could open or close a tag, and without invisible characters.
+    """Return the text without invisible characters and without anything that could open or close a tag.
 
     Escaping one bracket is enough: no tag begins without it. An ampersand stays, so that names like AT&T stay readable.
     """
@@ -104,13 +107,13 @@ def strip_invisible(text: str) -> str:
 
 @reads_outside_text
 def item_line(text: str) -> str:
-    """Return the text as one list item; its further lines are indented, so that none of them starts a line."""
+    """Return the text as one list item of a prompt; its further lines are indented, so none starts a line."""
     lines = [line.rstrip() for line in escape_text(text).splitlines() if line.strip()]
     return "- " + "\n  ".join(lines)
 
 
 def fence_layer(name: str, lines: list[str]) -> str:
-    """Return the items between an opening and a closing tag of the layer's name. `lines` come from `item_line`."""
+    """Return `item_line`s between an opening and a closing tag of the prompt layer's name."""
     return "\n".join([f"<memory layer={name}>", *lines, "</memory>"])
 
 

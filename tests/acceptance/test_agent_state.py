@@ -15,6 +15,7 @@ from mnemon.clock import SystemClock
 from mnemon.custody.forget_person import forget_person
 from mnemon.db.database import Database
 from mnemon.scope import person_scope
+from mnemon.sse import SseParser
 from support.bounds import HANGS_S
 from support.racing import run_behind
 from support.served import Served
@@ -45,21 +46,16 @@ def patch(client: httpx2.Client, session: str, version: int | str | None, body: 
 
 def events(client: httpx2.Client, session: str, most: int, after: str | None = None) -> list[dict[str, Any]]:
     """The next events of the session, as a program reads them."""
-    seen: list[dict[str, Any]] = []
-    fields: dict[str, str] = {}
     headers = {} if after is None else {"Last-Event-ID": after}
+    parser = SseParser()
+    seen: list[dict[str, Any]] = []
     with client.stream("GET", f"/api/sessions/{session}/events", headers=headers) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
-        for line in stream.iter_lines():
-            name, _, value = line.partition(": ")
-            if name:
-                fields[name] = value
-            elif "data" in fields:
-                assert fields["event"] == "agent_state_update"
-                seen.append({"id": fields["id"], **json.loads(fields["data"])})
-                fields = {}
-                if len(seen) == most:
-                    return seen
+        for event in (event for piece in stream.iter_bytes() for event in parser.feed(piece)):
+            assert event.name == "agent_state_update"
+            seen.append({"id": event.id, **json.loads(event.data)})
+            if len(seen) == most:
+                break
     return seen
 
 

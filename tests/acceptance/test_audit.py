@@ -164,8 +164,15 @@ def test_commands_are_on_record_and_the_doctor_verifies_them(
         rows = owner.execute("select actor, action, target from audit order by at, id").fetchall()
         ann = internal_user_id("local", "ann")
         assert {actor for actor, _, _ in rows} == {"cli"}
-        commands = ["orgs create", "keys create", "remember", "export", "forget", "import", "keys revoke"]
-        assert [action for _, action, _ in rows] == [f"mnemon {one}" for one in commands]
+        assert [action for _, action, _ in rows] == [
+            "mnemon orgs create",
+            "mnemon keys create",
+            "POST /api/memories",
+            "GET /api/users/{user_id}/export",
+            "DELETE /api/memories/{memory_id}",
+            "POST /api/import",
+            "mnemon keys revoke",
+        ]
         targets = [target for _, _, target in rows]
         assert (targets[0], targets[1], targets[3], targets[5], targets[6]) == (None, key, ann, ann, key)
         head = mnemon("audit", "head").stdout.strip()
@@ -240,6 +247,7 @@ def test_a_login_that_does_not_own_the_tables_says_what_it_cannot_read(
             assert mnemon("audit", "verify").exit_code == 0
             monkeypatch.setenv("MNEMON_MIGRATION_URL", database_url)
             assert _checks(mnemon)["audit log"]["state"] == "ok"
+            assert [one["org"] for one in json.loads(mnemon("orgs", "list", "--json").stdout)] == ["local"]
             owner.execute("revoke select on audit from mnemon_app")
             refused = mnemon("audit", "verify")
             assert refused.exit_code == 5

@@ -61,7 +61,8 @@ class Scene:
         path = op.path
         for name in op.placed:
             path = path.replace(f"{{{name}}}", {**self.shared, **whose.placed}[name])
-        options: dict[str, Any] = {"params": op.query, "headers": {"If-Match": "*"}}
+        named = {"source": "seeded_profile"} if op.path.startswith("/api/sources/") and op.method == "GET" else {}
+        options: dict[str, Any] = {"params": {**op.query, **named}, "headers": {"If-Match": "*"}}
         options |= self._body(op, whose)
         with (client or self.bound).stream(op.method, path, **options) as answer:
             if answer.status_code == 200 and op.path.endswith("/events"):

@@ -1,8 +1,6 @@
 """Chat streams, remembers what was said, and leaves an honest record whatever happens."""
 
-import json
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,22 +12,14 @@ from mnemon.access.grants import Grant
 from mnemon.llm.scripted.script import tool_call_reply
 from support.bounds import HANGS_S
 from support.served import Served, served
-
-
-def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    name = ""
-    for line in lines:
-        if line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            yield name, json.loads(line.removeprefix("data: "))
+from support.sse import heard_events
 
 
 def streamed(client: httpx2.Client, message: str, **more: Any) -> list[tuple[str, dict[str, Any]]]:
     with client.stream("POST", "/api/chat", json={"userId": "ana", "message": message, **more}) as answer:
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/event-stream")
-        return list(events(answer.iter_lines()))
+        return list(heard_events(answer))
 
 
 def turn(client: httpx2.Client, turn_id: str) -> dict[str, Any]:
@@ -100,7 +90,7 @@ def test_a_client_that_leaves_finds_what_was_said_marked_interrupted(server: Ser
     server.script.add_replies("one two three four five six seven eight nine ten")
     server.script.add_fault("hang", on="chat", after=3)
     with client.stream("POST", "/api/chat", json={"userId": "ana", "message": "Count."}) as answer:
-        heard = events(answer.iter_lines())
+        heard = heard_events(answer)
         first = next(heard)
         while next(heard)[0] != "delta":
             pass
@@ -155,7 +145,7 @@ def test_the_same_idempotency_key_asks_the_model_once(server: Served, client: ht
     texts = []
     for _ in range(2):
         with client.stream("POST", "/api/chat", json=stream, headers={"Idempotency-Key": "s"}) as answer:
-            heard = list(events(answer.iter_lines()))
+            heard = list(heard_events(answer))
         texts.append("".join(data["text"] for name, data in heard if name == "delta"))
     assert texts == ["Second.", "Second."]
 
@@ -232,7 +222,7 @@ def test_stopping_the_server_seals_what_was_said(database_url: str, tmp_path: Pa
         server.script.add_replies("one two three four five six")
         server.script.add_fault("hang", on="chat", after=3)
         with client.stream("POST", "/api/chat", json={"userId": "ana", "message": "Count."}) as answer:
-            heard = events(answer.iter_lines())
+            heard = heard_events(answer)
             turn_id = next(heard)[1]["turnId"]
             next(heard)
     with served(database_url, tmp_path) as server:

@@ -1,6 +1,7 @@
 """The Python client against a real server."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,17 @@ def test_the_sync_client_does_the_same(server: Served) -> None:
         assert [memory["content"] for memory in m.memories()] == ["Prefers dark mode"]
         with m.stream("Hi") as events:
             assert "".join(event.data["text"] for event in events if event.kind == "delta") == "Hello Ann!"
+
+
+@pytest.mark.scripted
+def test_line_separators_inside_a_text_end_no_line(server: Served) -> None:
+    said = "one\u2028two\u2029three\x85four"
+    server.script.add_replies(said)
+    with SyncMnemon(server.url, server.key(), user_id="ann") as m:
+        with m.stream(said) as events:
+            assert "".join(event.data["text"] for event in events if event.kind == "delta") == said
+        rows = [json.loads(line) for line in m.export("ann")]
+    assert said in json.dumps(rows, ensure_ascii=False)
 
 
 async def test_an_error_carries_the_servers_words(server: Served) -> None:

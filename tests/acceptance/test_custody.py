@@ -309,3 +309,18 @@ def test_every_line_of_an_export_is_json_and_names_no_owner(server: Served, clie
     assert lines[0] == {"format": "mnemon-export", "version": 1, "userId": "ann"}
     assert lines[-1] == {"end": True, "rows": len(lines) - 2}
     assert not any({"org_id", "user_id", "revision"} & set(line["row"]) for line in lines[1:-1])
+
+
+def test_an_import_says_what_it_left_out_as_forgotten(client: httpx2.Client) -> None:
+    stored = [
+        client.post("/api/memories", json={"userId": "ann", "type": "PROFILE", "content": content}).json()["data"]["id"]
+        for content in ("Owns a boat", "Keeps a heron called Quillon")
+    ]
+    exported = client.get("/api/users/ann/export").content
+    assert client.delete(f"/api/memories/{stored[1]}").status_code == 200
+    told = client.post("/api/import", content=exported, headers=NDJSON).json()["data"]
+    assert (told["stored"]["memories"], told["kept"]["memories"], told["forgotten"]) == (0, 1, {"memories": 1})
+    assert client.get(f"/api/memories/{stored[1]}").status_code == 404
+    assert client.delete("/api/users/ann").status_code == 200
+    told = client.post("/api/import", content=exported, headers=NDJSON).json()["data"]
+    assert (told["stored"]["memories"], told["forgotten"]) == (1, {"memories": 1})

@@ -188,3 +188,70 @@ async def test_the_same_over_stdio(database_url: str, tmp_path: Path) -> None:
         await session.call_tool("remember", {"content": "Is a morning person"})
         found = await session.call_tool("recall", {"query": "morning"})
     assert found.structured_content["results"][0]["content"] == "Is a morning person"
+
+
+def call(message: str, server: Served, key: str, **headers: str) -> httpx2.Response:
+    """A message to `/mcp` as a program without a library sends it."""
+    sent = {"Authorization": f"Bearer {key}", "Accept": "application/json", "Content-Type": "application/json"}
+    return httpx2.post(f"{server.url}/mcp?userId=ann", content=message, headers=sent | headers, timeout=HANGS_S)
+
+
+REMEMBER = '"method": "tools/call", "params": {"name": "remember", "arguments": {"content": "Owns a boat"}}'
+
+
+@pytest.mark.parametrize(
+    ("message", "step"),
+    [
+        *((f'{{"jsonrpc": "2.0", "id": {odd}, {REMEMBER}}}', "a string or an integer")
+          for odd in ('{"a": 1}', "1e400", "null", "[1]", "true", "1.5")),
+        ("null", "Send an object"),
+        ("{}", "Send an object"),
+        ('{"id": 1, "method": "tools/list"}', "Send an object"),
+        ("[]", "not a batch"),
+        (f'[{{"jsonrpc": "2.0", "id": 1, {REMEMBER}}}]', "not a batch"),
+        ('{"jsonrpc": "2.0", "id": 1}', "names no `method`"),
+        ('{"jsonrpc": "2.0", "id": 1, "method": 7}', "names no `method`"),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}', "are an object"),
+    ],
+)  # fmt: skip
+def test_what_is_no_message_is_refused_in_plain_words(server: Served, message: str, step: str) -> None:
+    key = server.key("acme")
+    refused = call(message, server, key)
+    assert refused.status_code == 400, refused.text
+    body = refused.json()
+    assert (body["jsonrpc"], body["id"], body["error"]["code"]) == ("2.0", None, -32600)
+    assert step in body["error"]["message"]
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S) as client:
+        assert client.get("/api/memories", params={"userId": "ann"}).json()["data"] == []
+
+
+@pytest.mark.parametrize("number", ["7", '"seven"', "0", "12345678901234567890"])
+def test_an_id_that_the_protocol_allows_comes_back(server: Served, number: str) -> None:
+    answer = call(f'{{"jsonrpc": "2.0", "id": {number}, {REMEMBER}}}', server, server.key("acme"))
+    assert (answer.status_code, answer.json()["id"]) == (200, json.loads(number))
+
+
+def test_a_call_with_an_idempotency_key_runs_once(server: Served) -> None:
+    key = server.key("acme")
+    named = {"Idempotency-Key": "boat"}
+    first = call(f'{{"jsonrpc": "2.0", "id": 1, {REMEMBER}}}', server, key, **named).json()["result"]
+    again = call(f'{{"jsonrpc": "2.0", "id": 2, {REMEMBER}}}', server, key, **named).json()["result"]
+    assert not first.get("isError"), first
+    assert again["structuredContent"] == first["structuredContent"]
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S) as client:
+        (held,) = client.get("/api/memories", params={"userId": "ann"}).json()["data"]
+        assert held["mentions"] == 1, "the second call had no effect"
+        other = call(f'{{"jsonrpc": "2.0", "id": 3, {REMEMBER.replace("boat", "car")}}}', server, key, **named)
+        assert "idempotency_key_reused" in other.json()["result"]["content"][0]["text"]
+        assert client.delete("/api/users/ann").status_code == 200
+        gone = call(f'{{"jsonrpc": "2.0", "id": 4, {REMEMBER}}}', server, key, **named).json()["result"]
+        assert "reply_forgotten" in gone["content"][0]["text"]
+        assert client.get("/api/memories", params={"userId": "ann"}).json()["data"] == []
+
+
+def test_an_idempotency_key_that_is_none_is_refused(server: Served) -> None:
+    refused = call(
+        f'{{"jsonrpc": "2.0", "id": 1, {REMEMBER}}}', server, server.key("acme"), **{"Idempotency-Key": "x" * 256}
+    )
+    assert refused.status_code == 422
+    assert "bad_idempotency_key" in refused.json()["error"]["message"]

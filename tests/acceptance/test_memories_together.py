@@ -10,19 +10,28 @@ from support.bounds import HANGS_S
 from support.served import Served, served
 
 WRITERS = 1000
+TRIES = 50
 FACT = {"userId": "anna", "type": "PROFILE", "content": "Lives in Austin", "attribute": "city"}
 
 
 def test_a_thousand_identical_writes_at_once_make_one_memory_and_no_failure(server: Served) -> None:
     headers = {"Authorization": f"Bearer {server.key()}"}
 
-    async def write() -> list[httpx2.Response]:
-        limits = httpx2.Limits(max_connections=WRITERS)
-        async with httpx2.AsyncClient(base_url=server.url, headers=headers, timeout=100, limits=limits) as client:
-            return list(await asyncio.gather(*(client.post("/api/memories", json=FACT) for _ in range(WRITERS))))
+    async def write_until_stored(client: httpx2.AsyncClient, number: int) -> int:
+        """Write as a client does that is told to come back: on a slow machine the queue for one person is long."""
+        for _ in range(TRIES):
+            answer = await client.post("/api/memories", json=FACT, headers={"Idempotency-Key": f"writer-{number}"})
+            if answer.status_code != 503:
+                return answer.status_code
+            assert answer.json()["code"] == "contended"
+        return answer.status_code
 
-    answers = asyncio.run(write())
-    assert sorted(answer.status_code for answer in answers) == [200] * (WRITERS - 1) + [201]
+    async def write() -> list[int]:
+        limits = httpx2.Limits(max_connections=WRITERS)
+        async with httpx2.AsyncClient(base_url=server.url, headers=headers, timeout=HANGS_S, limits=limits) as client:
+            return list(await asyncio.gather(*(write_until_stored(client, number) for number in range(WRITERS))))
+
+    assert sorted(asyncio.run(write())) == [200] * (WRITERS - 1) + [201]
     with httpx2.Client(base_url=server.url, headers=headers, timeout=HANGS_S) as client:
         kept = client.get("/api/memories", params={"userId": "anna"}).json()["data"]
     assert [one["mentions"] for one in kept] == [WRITERS]

@@ -1,10 +1,8 @@
 """Whatever happens to the model's endpoint: a clear answer in time, the turn kept, and work done once it is back."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from mnemon.llm.scripted.script import FaultKind
 from support.bounds import HANGS_S
 from support.served import Served, served
+from support.sse import HeardEvent, heard_events
 
 MEMORY = {
     "type": "PROFILE",
@@ -29,15 +28,9 @@ def hasty(database_url: str, tmp_path: Path) -> Iterator[Served]:
         yield running
 
 
-def chat(client: httpx2.Client, text: str) -> list[tuple[str, Any]]:
-    heard: list[tuple[str, Any]] = []
+def chat(client: httpx2.Client, text: str) -> list[HeardEvent]:
     with client.stream("POST", "/api/chat", json={"userId": "ana", "message": text}) as answer:
-        for line in answer.iter_lines():
-            if line.startswith("event: "):
-                heard.append((line.removeprefix("event: "), None))
-            elif line.startswith("data: "):
-                heard[-1] = (heard[-1][0], json.loads(line.removeprefix("data: ")))
-    return heard
+        return list(heard_events(answer))
 
 
 @pytest.mark.parametrize("kind", ["dead", "slow", "hang", "rate_limited", "error", "garbage", "cut"])

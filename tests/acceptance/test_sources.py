@@ -149,3 +149,60 @@ def test_what_a_source_only_repeated_is_taken_back_from_everybody_once(client: C
     again = withdraw(client, source="tool:mail").json()["data"]
     assert (again["people"], again["total"]) == (0, 0)
     assert withdraw(client, source="tool:crm").json()["data"]["archived"] != [], "nobody else says it any more"
+
+
+def shown(client: Client, memory: str) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/memories/{memory}").json()["data"]
+    return found
+
+
+def counted(client: Client, origin: str) -> dict[str, Any]:
+    found = client.get("/api/sources", params={"userId": "ann"}).json()["data"]
+    return next(one for one in found if one["origin"] == origin)
+
+
+@pytest.mark.alone
+def test_what_a_withdrawal_restored_is_not_counted_as_said_again(server: Served, client: Client) -> None:
+    memory = state(client, "ann", "Lives in Lisbon", attribute="home")
+    for number in range(3):
+        server.advance(days=1)
+        assert client.patch(f"/api/memories/{memory}", json={"content": f"Lives in Porto {number}"}).status_code == 200
+        server.advance(days=1)
+        assert withdraw(client, userId="ann", source="operator").status_code == 200
+        assert (shown(client, memory)["content"], shown(client, memory)["mentions"]) == ("Lives in Lisbon", 1)
+    assert counted(client, "api")["past"] == 1
+    server.advance(days=1)
+    assert state(client, "ann", "Lives in Lisbon", attribute="home") == memory
+    client.patch(f"/api/memories/{memory}", json={"pinned": False})
+    assert shown(client, memory)["mentions"] == 2, "said again, it counts"
+
+
+@pytest.mark.alone
+def test_what_was_restored_by_hand_and_withdrawn_counts_each_source_once(server: Served, client: Client) -> None:
+    memory = ""
+    for source in ("tool:a", "api", "operator"):
+        memory = state(client, "ann", "Lives in Lisbon", attribute="home", source=source)
+        server.advance(days=1)
+    withdraw(client, userId="ann", source="operator")
+    mentions = shown(client, memory)["mentions"]
+    server.advance(days=1)
+    client.patch(f"/api/memories/{memory}", json={"content": "Lives in Porto"})
+    withdraw(client, userId="ann", source="operator")
+    assert shown(client, memory)["mentions"] == mentions
+    server.advance(days=1)
+    back = client.post(f"/api/memories/{memory}/restore", json={"version": 1, "source": "person"})
+    assert back.status_code == 200, back.text
+    server.advance(days=1)
+    withdraw(client, userId="ann", source="person")
+    assert (shown(client, memory)["content"], shown(client, memory)["mentions"]) == ("Lives in Lisbon", mentions)
+
+
+def test_the_note_of_a_claim_that_became_the_fact_goes_when_it_is_stated_anew(client: Client) -> None:
+    state(client, "ann", "Lives in Rome", attribute="home")
+    claim = state(client, "ann", "Lives in Oslo", attribute="home", source="tool:crm")
+    withdraw(client, userId="ann", source="api")
+    assert "was a claim" in shown(client, claim)["note"]
+    assert state(client, "ann", "Lives in Oslo", attribute="home", source="person") == claim
+    assert shown(client, claim)["note"] is None
+    withdraw(client, userId="ann", source="tool:crm")
+    assert (shown(client, claim)["status"], shown(client, claim)["note"]) == ("ACTIVE", None)

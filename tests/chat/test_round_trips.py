@@ -9,6 +9,7 @@ from mnemon.chat.stream import ReplyStreams
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.llm.scripted.script import Script
+from mnemon.memory.recall.index_cache import IndexCache
 from mnemon.scope import person_scope
 from mnemon.services import Services
 from mnemon.sessions.messages import NewMessage
@@ -46,4 +47,6 @@ async def test_a_turn_in_a_running_session(services: Services, monkeypatch: pyte
     sent = watch_rounds(monkeypatch)
     for number in range(3):  # the index is warm, and what it finds is known
         await say(services, f"What do I drink, number {number}?", sent)
+        # It is loaded in the background: on a busy machine the next turn would come before it.
+        await services.db.attached.get_or_create(IndexCache).load_person(services.db, ANA, services.embedder.model)
     assert await say(services, "What do I drink?", sent) == (5, 5)

@@ -134,13 +134,13 @@ async def test_jobs_stand_back_until_the_first_word_is_heard_and_no_longer(
         async with services.db.tx("acme") as tx:
             begun = await begin_turn(tx, asking("Hi"), services.settings, stream.ask_model)
             await spoken(stream)
-        assert services.db.way._ahead == 1
+        assert services.db.request_priority._ahead == 1
         stream.confirm_stored(begun)
-        assert services.db.way._ahead == 0
+        assert services.db.request_priority._ahead == 0
     await heard(stream)
     with streams.open_stream(services, {}):
-        assert services.db.way._ahead == 1
-    assert services.db.way._ahead == 0
+        assert services.db.request_priority._ahead == 1
+    assert services.db.request_priority._ahead == 0
 
 
 async def test_a_server_that_stops_meanwhile_seals_what_was_stored(services: Services, streams: ReplyStreams) -> None:

@@ -1,18 +1,17 @@
 """In a directory without data only the commands that begin something make a database; every other one says so."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from mnemon.cli.main import app
 from mnemon.db.embedded.data_dir import has_database
+from support.commands import commands, data_commands
 
 MAKES_ONE = {"serve", "migrate", "restore", "demo"}
-NEEDS_NONE = {"agents cards", "doctor"}
+NEEDS_NONE = {"doctor", "login", "logout"}
 ARGUMENTS = {
     "backup": ("one.backup",),
     "chat": ("Hello",),
@@ -42,15 +41,6 @@ ARGUMENTS = {
 }
 
 
-def commands(program: typer.Typer, before: tuple[str, ...] = ()) -> Iterator[str]:
-    """Give every command of the program by its words."""
-    for command in program.registered_commands:
-        yield " ".join((*before, str(command.name)))
-    for group in program.registered_groups:
-        assert group.typer_instance is not None
-        yield from commands(group.typer_instance, (*before, str(group.name)))
-
-
 @pytest.fixture
 def empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory without anything in it, in which no setting names a database elsewhere."""
@@ -68,10 +58,15 @@ def called(*words: str) -> Result:
 def test_a_command_in_a_directory_without_data_says_what_is_missing(command: str, empty_directory: Path) -> None:
     refused = called(*command.split(), *ARGUMENTS.get(command, ()))
     assert refused.exit_code == 1, refused.output
-    assert f"There is no Mnemon data in {empty_directory / '.mnemon'}." in refused.stderr
+    folder = empty_directory / ".mnemon"
+    if command in data_commands(app):
+        step = "start one with `mnemon serve`, or name a server with --url."
+        assert f"There is no Mnemon data directory at {folder}; {step}" in refused.stderr
+    else:
+        assert f"There is no Mnemon data in {folder}." in refused.stderr
+        assert "--data-dir" in refused.stderr
+        assert "`mnemon serve`" in refused.stderr
     assert "MNEMON_DATA_DIR" in refused.stderr
-    assert "--data-dir" in refused.stderr
-    assert "`mnemon serve`" in refused.stderr
     assert list(empty_directory.iterdir()) == []
 
 

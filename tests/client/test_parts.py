@@ -3,16 +3,16 @@
 import subprocess
 import sys
 
-from mnemon.client.events import Event, Reader, Verifications
+from mnemon.client.events import Event, Verifications, decode_event
+from mnemon.sse import SseParser
 
 
-def read(*lines: str) -> list[Event]:
-    reader = Reader()
-    return [event for line in lines if (event := reader.take(line)) is not None]
+def read(text: str) -> list[Event]:
+    return [decode_event(event) for event in SseParser().feed(text.encode())]
 
 
-def test_events_are_read_line_by_line() -> None:
-    assert read("event: delta", 'data: {"text": "hi"}', "", ": comment", "", "id: 7", "data: plain", "") == [
+def test_events_have_their_data_parsed_when_it_is_json() -> None:
+    assert read('event: delta\ndata: {"text": "hi"}\n\n: comment\n\nid: 7\ndata: plain\n\n') == [
         Event(kind="delta", data={"text": "hi"}),
         Event(kind="message", data="plain", id="7"),
     ]
@@ -36,7 +36,8 @@ def test_an_expectation_is_told_once_when_it_is_settled() -> None:
 def test_importing_the_client_pulls_in_no_server_code() -> None:
     words = (
         "import sys, mnemon.client; server = ('fastapi', 'psycopg', 'uvicorn', 'numpy');"
-        "ours = [m for m in sys.modules if m.startswith('mnemon.') and not m.startswith('mnemon.client')];"
+        "shared = ('mnemon.client', 'mnemon.sse');"
+        "ours = [m for m in sys.modules if m.startswith('mnemon.') and not m.startswith(shared)];"
         "print(ours + [m for m in sys.modules if m.split('.')[0] in server])"
     )
     assert subprocess.run([sys.executable, "-c", words], capture_output=True, text=True).stdout.strip() == "[]"

@@ -8,7 +8,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
 from mnemon.llm.scripted.script import Script, tool_call_reply
 from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import RunFailed
@@ -18,6 +17,7 @@ from mnemon.runs.card_filling import fill_card
 from mnemon.settings import Settings
 from support.claude import claude_binary, needs_claude
 from support.orchestrator import orchestrator
+from support.scripted_anthropic import ScriptedAnthropicServer
 from support.tasks import Seen, review, task
 
 pytestmark = [pytest.mark.conformance, needs_claude]
@@ -120,7 +120,7 @@ async def test_an_api_error_fails_the_run_although_its_subtype_says_success(
     driver: ClaudeDriver, script: Script
 ) -> None:
     script.add_fault("error", times=None)
-    with pytest.raises(RunFailed, match="the script refuses this request"):
+    with pytest.raises(RunFailed, match="the API answered with status 400"):
         await driver.perform_task(task(access=MemoryAccess.EXTEND), Seen())
 
 
@@ -173,13 +173,33 @@ async def test_chat_streams(driver: ClaudeDriver, script: Script) -> None:
     assert len(seen.of("delta")) > 1
 
 
-async def test_a_program_without_a_result_has_failed(settings: Settings, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("complaint", "told"),
+    [
+        ("error: unknown option --mute", "a result: error: unknown option --mute."),
+        ("API says: your words", "a result."),
+    ],
+)
+async def test_a_program_without_a_result_has_failed(
+    settings: Settings, tmp_path: Path, complaint: str, told: str
+) -> None:
     mute = tmp_path / "mute"
-    mute.write_text('#!/bin/sh\ncat > /dev/null\necho \'{"type":"system","session_id":"s"}\'\necho broke >&2\nexit 3\n')
+    said = '{"type":"system","session_id":"s"}'
+    mute.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{said}'\necho '{complaint}' >&2\nexit 3\n")
     mute.chmod(0o700)
     driver = ClaudeDriver(settings.model_copy(update={"claude_cli": mute}))
-    with pytest.raises(RunFailed, match="code 3 and without a result: broke"):
+    with pytest.raises(RunFailed) as caught:
         await driver.perform_task(task(), Seen())
+    assert caught.value.detail == f"The Claude CLI ended with code 3 and without {told}"
+
+
+async def test_an_api_error_that_quotes_the_prompt_is_told_by_its_type(driver: ClaudeDriver, script: Script) -> None:
+    script.add_fault("rejected", times=None)
+    seen = Seen()
+    with pytest.raises(RunFailed, match="the API answered with status 400") as caught:
+        await driver.perform_task(task("I collect zanzibarite stamps"), seen)
+    assert "zanzibarite" not in caught.value.detail
+    assert "zanzibarite" not in json.dumps([event.data for event in seen.events])
 
 
 async def test_the_program_inherits_nothing(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
 from mnemon.llm.scripted.script import Script, tool_call_reply
 from support.claude import claude_binary, needs_claude
+from support.scripted_anthropic import ScriptedAnthropicServer
 from support.served import Served
 from support.tally import counted
 

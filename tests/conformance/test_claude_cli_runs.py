@@ -9,12 +9,12 @@ import pytest
 
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
-from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
 from mnemon.llm.scripted.script import Script, ScriptedReply, ScriptedRequest, tool_call_reply
 from mnemon.runs.agent import Adapter, AgentRole
 from mnemon.runs.run import Run, RunStatus
 from support.claude import claude_binary, needs_claude
 from support.orchestrator import Orchestrator, orchestrator
+from support.scripted_anthropic import ScriptedAnthropicServer
 from support.working import Working
 
 pytestmark = [pytest.mark.conformance, needs_claude]

@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
 from mnemon.llm.scripted.script import Script, ScriptedReply, ScriptedRequest, tool_call_reply
 from support.claude import claude_binary, needs_claude
+from support.scripted_anthropic import ScriptedAnthropicServer
 from support.served import Served, served
 from support.sse import events_in
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
 from mnemon.llm.scripted.script import Script
 from support.claude import needs_claude
 from support.examples import run_example
+from support.scripted_anthropic import ScriptedAnthropicServer
 from support.served import Served
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]

@@ -227,3 +227,12 @@ def test_another_organization_sees_nothing_of_it(server: Served, career: Career)
         assert stranger.post(f"/runs/{career.trade}/re-examine", data=token).status_code == 404
         assert stranger.post(f"/agents/{career.agent}/memory/reset", data=token).status_code == 404
         assert "Plans reach" not in stranger.get("/engagement").text
+
+
+def test_the_board_reads_the_newest_changes(
+    browser: httpx2.Client, client: httpx2.Client, career: Career, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = client.get("/api/engagement/history?limit=200").json()["data"][-1]
+    monkeypatch.setattr("mnemon.console.engagement.MAX_CHANGES", 1)
+    shown = browser.get("/engagement.json").json()
+    assert [one["seq"] for one in shown["changes"]] == [newest["seq"]]

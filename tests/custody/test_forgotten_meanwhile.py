@@ -18,8 +18,8 @@ from mnemon.memory.remember import remember_facts
 from mnemon.memory.todos import store as todos
 from mnemon.memory.todos.todo import TodoKind, TodoStatus
 from mnemon.scope import Scope
-from mnemon.sessions.boundary import SessionBoundary
-from mnemon.sessions.close import boundary_from_settings, close_session
+from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings
+from mnemon.sessions.close import close_session
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import ensure_person
 from mnemon.sessions.record import NewTurn, store_turn

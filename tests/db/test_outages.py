@@ -46,7 +46,7 @@ async def pid_of(db: Database) -> int:
 
 
 def test_every_outage_that_is_known_is_raised_below() -> None:
-    raised = {state for state, *_ in CODES} | {"26000"}  # closes the connection: see test_wire.py
+    raised = {state for state, *_ in CODES} | {"26000"}  # closes the connection: see test_pipeline.py
     assert {state for one in OUTAGES for state in one.states} <= raised
 
 

@@ -82,6 +82,13 @@ async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_se
     assert fold_entries(entries) == before.document
 
 
+async def test_the_end_of_the_journal_is_read_in_its_order(db: Database, org: str) -> None:
+    await apply(db, turn("there is a gap"), form=[claim("The gap costs us time", piece("there is a gap"))])
+    async with db.tx("acme") as tx:
+        latest = await store.list_latest_entries(tx, ORG, most=2)
+    assert latest == (await journal(db))[-2:]
+
+
 async def test_the_settings_are_the_gates(db: Database, org: str) -> None:
     (section,) = make_sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=2))
     parts: dict[str, Any] = {"form": [claim("The gap costs us time", piece("there is a gap"))]}

@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "scripts"))
 
+from chat_files import measure_chat  # noqa: E402
 from house_figures import (  # noqa: E402
     PACKAGE,
     Function,
@@ -18,6 +19,9 @@ from house_figures import (  # noqa: E402
     measure_package,
     takes_scope_first,
 )
+
+MOST_CHAT_FILES = 86
+"""The files that one chat request runs through; fewer is better."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +44,12 @@ def test_functions_are_short(found: HouseFigures) -> None:
 
 def test_transactions_come_before_scopes(found: HouseFigures) -> None:
     assert found.scope_first == 0
+
+
+async def test_a_chat_request_runs_through_no_more_files(database_url: str, tmp_path: Path) -> None:
+    files = await measure_chat(database_url, tmp_path)
+    assert {"api/chat.py", "chat/turn.py", "llm/remote.py", "chat/seal.py", "api/sse.py"} <= set(files)
+    assert len(files) <= MOST_CHAT_FILES, files
 
 
 @pytest.mark.parametrize(

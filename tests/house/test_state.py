@@ -8,7 +8,6 @@ SOURCE = Path(__file__).parents[2] / "src" / "mnemon"
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 ALLOWED = {
-    "cli/benchmarks/hindsight_worker.py: _pipe_lock": "the lock of a process of its own, which is this module",
     "cli/terminal.py: err": "a command has one stderr, as Python's own sys has it; no server prints",
     "cli/terminal.py: out": "a command has one stdout, as Python's own sys has it; no server prints",
     "console/live.py: _topics": "filled while the pages are imported, as their routes are, and never afterwards",

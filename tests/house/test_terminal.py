@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CLI = Path(__file__).parents[2] / "src" / "mnemon" / "cli"
-FILES = sorted(path for path in CLI.rglob("*.py") if "benchmarks" not in path.parts)
+FILES = sorted(CLI.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 WRITERS = {"terminal.py": 2, "custody.py": 1}
@@ -19,18 +19,14 @@ OURS = frozenset({
 OUR_WORDS = {
     "agents.py": {"what"},
     "backup.py": {"tables"},
-    "bench.py": {"sign", "one.name", "one.wanted"},
-    "chat.py": {"_HELP"},
-    "custody.py": {"table", "place", "receipt.reasons[place]"},
+    "chat.py": {"_HELP", "text", "name", "title"},
     "demo.py": {"named", "steps", "link"},
     "doctor.py": {"counts['ok']", "counts['fail']", "warnings", "STATE_LABELS[one.state]", "one.name", "''"},
-    "jobs.py": {"_jobs_phrase(len(done))", "tries", "status or 'waiting, running or parked'", "kind", "status"},
-    "memory.py": {"word", "times", "name", "colour", "bar", "_BAR_WIDTH"},
+    "jobs.py": {"_jobs_phrase(len(done))", "tries", "kind", "status"},
+    "memory.py": {"word", "colour", "bar", "_BAR_WIDTH"},
     "reembed.py": {"moved.vectors", "moved.organizations", "moved.dropped"},
-    "runs.py": {"done.resolution_status or done.status"},
     "serve.py": {"applied", "', '.join(repaired)", "settings.worker_concurrency", "_STOP_HINT"},
-    "sources.py": {"people", "gone", "MAX_LISTED"},
-    "terminal_chat.py": {"left", "one.type.lower()", "layer.name", "label", "counts"},
+    "sources.py": {"MAX_LISTED"},
     "startup.py": {"_server_url(settings, port)", "offline", "link", "LOCAL_ORG", "key", "tries", "before"},
 }
 """What else is put into markup as it is: markup, words and numbers of our own, by file. Nothing that is stored."""

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from mnemon.errors import ModelDown
-from mnemon.llm import call_log, remote
+from mnemon.llm import meter, remote
 from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, VendorRejected
 from mnemon.llm.protocol import (
     ChatEvent,
@@ -135,12 +135,18 @@ async def test_what_stays_is_said_at_once(error: Exception, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [OSError("gone"), VendorRejected(500, "broke"), ValueError("x"), TimeoutError("late")]
+    ("error", "why"),
+    [
+        (OSError("gone"), "the connection broke off"),
+        (VendorRejected(500, "broke"), "500, broke"),
+        (ValueError("x"), r"it does not have the expected form \(ValueError\)"),
+        (TimeoutError("late"), "it took too long"),
+    ],
 )
-async def test_after_the_first_word_nothing_is_asked_again(error: Exception) -> None:
+async def test_after_the_first_word_nothing_is_asked_again(error: Exception, why: str) -> None:
     made, vendor = llm([TextPiece(text="Hel"), error])
     events: list[ChatEvent] = []
-    with pytest.raises(ModelDown, match=rf"broke off in the middle of its reply \({error}\)"):
+    with pytest.raises(ModelDown, match=rf"broke off in the middle of its reply \({why}\)"):
         await heard(made, events)
     assert events == [TextPiece(text="Hel")]
     assert vendor.asked == 1
@@ -160,7 +166,7 @@ def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model's patience is measured by the loop's clock too."""
     counter = SimpleNamespace(perf_counter=lambda: asyncio.get_running_loop().time())
     monkeypatch.setattr(remote, "time", counter)
-    monkeypatch.setattr(call_log, "time", counter)
+    monkeypatch.setattr(meter, "time", counter)
 
 
 async def seconds_until_down(asked: Awaitable[object]) -> float:

@@ -75,7 +75,7 @@ def test_claims_follow_what_they_contradict_and_take_no_place_from_it(rows: list
     assert len(set(named)) == len(named)
     assert len(named) <= limit + extra
     without_claims = ids([one for one in rows if one.claim_of is None], limit)
-    unheld = [one for one in named if by_id[one].claim_of is not None and one not in found.beside]
+    unheld = [one for one in named if by_id[one].claim_of is not None and one not in found.contradicts]
     for one in unheld:
         key, persona = by_id[one].claim_of, by_id[one].persona_id
         assert (key, None) not in held
@@ -86,12 +86,12 @@ def test_claims_follow_what_they_contradict_and_take_no_place_from_it(rows: list
     leading = len(without_claims) + len({by_id[one].claim_of for one in rows_unheld(rows)})
     assert len(facts) + len(unheld) == min(limit, leading)
     for before, one in itertools.pairwise(named):
-        if one in found.beside:
-            assert found.beside[one] == before
+        if one in found.contradicts:
+            assert found.contradicts[one] == before
             assert by_id[one].claim_of == by_id[before].memory_key
             assert outranks(by_id[before].trust, by_id[one].trust)
-    assert len(set(found.beside.values())) == len(found.beside)
-    assert not named or named[0] not in found.beside
+    assert len(set(found.contradicts.values())) == len(found.contradicts)
+    assert not named or named[0] not in found.contradicts
 
 
 def rows_unheld(rows: list[Row]) -> list[str]:
@@ -142,4 +142,4 @@ def test_where_nothing_is_held_one_claim_stands_for_itself() -> None:
     rows = [claim(1, "a", Trust.UNKNOWN), claim(2, "a", Trust.TOOL), fact("b")]
     found = shown(rows, 9)
     assert [one.id for one in found.ranked] == ["claim2", "b/"]
-    assert (found.further, found.beside) == ({"claim2": 1}, {})
+    assert (found.further, found.contradicts) == ({"claim2": 1}, {})

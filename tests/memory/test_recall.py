@@ -36,9 +36,8 @@ from mnemon.sessions.people import ensure_person
 from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.settings import Settings
 from mnemon.turn import Role
-from mnemon.vectors.active_model import enqueue_embedding
 from mnemon.vectors.embed_job import job_kinds
-from mnemon.vectors.text_vectors import embed_query, embed_texts
+from mnemon.vectors.text_vectors import embed_query, embed_texts, enqueue_embedding
 
 
 class Embedder(FakeEmbedder):

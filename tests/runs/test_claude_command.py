@@ -157,3 +157,27 @@ def test_a_card_is_found_in_words_where_there_is_no_structured_output(text: str,
     result = parse_result({"type": "result", "is_error": False, "result": text})
     assert result is not None
     assert card_answer(result) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            {"result": 'API Error: 400 {"type":"error","error":{"type":"invalid_request_error","message":"My words"}}'},
+            "the API answered with status 400, invalid_request_error",
+        ),
+        ({"result": "API Error: 500 My words"}, "the API answered with status 500"),
+        ({"result": "Invalid API key · My words"}, "Invalid API key"),
+        ({"subtype": "error_max_turns", "errors": ["My words"]}, "error_max_turns"),
+        ({"subtype": "My words", "result": "My words"}, "it did not say why"),
+    ],
+)
+def test_a_failure_is_told_without_the_apis_own_sentence(line: dict[str, object], told: str) -> None:
+    result = parse_result({"type": "result", "is_error": True, **line})
+    assert result is not None
+    assert result.describe_failure() == told
+
+
+def test_a_message_that_the_cli_writes_in_the_models_place_is_no_event() -> None:
+    written = {"model": "<synthetic>", "content": [{"type": "text", "text": "API Error: 400 My words"}]}
+    assert line_events({"type": "assistant", "message": written}, {}) == []

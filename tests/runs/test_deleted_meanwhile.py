@@ -15,7 +15,8 @@ from mnemon.runs.agent import Agent, AgentRole
 from mnemon.runs.decision_outcomes import push_prices, resolve_manually
 from mnemon.runs.resolution import Price
 from mnemon.runs.run import Run, RunStatus
-from mnemon.runs.run_job import RunJob
+from mnemon.runs.task_job import AgentTaskJob
+from mnemon.runs.task_kinds import RunTasks
 from support.racing import run_behind
 from support.working import Working
 
@@ -91,9 +92,9 @@ async def test_an_agent_deleted_after_it_was_read_is_shown_without_memory(workin
 
 
 async def give_up(working: Working, tx: Tx, run: Run) -> None:
-    execution = RunJob(working.services())
+    execution = AgentTaskJob(services := working.services(), RunTasks(services))
     item = WorkItem(org_id=working.org, kind=run_requests.RUN_KIND, key=run.id, job_id="job", attempts=3, token=1)
-    await execution.fail_run(tx, item, "no model")
+    await execution.fail_task(tx, item, "no model")
 
 
 CHANGED: dict[str, Callable[[Working, Tx, Run], Awaitable[object]]] = {

@@ -64,7 +64,7 @@ async def test_a_run_whose_worker_vanished_is_run_again_when_its_lease_is_over(w
     vanished = working.runner()._kinds["run"].run.__self__  # type: ignore[attr-defined]
     async with working.db.tx(None) as tx:
         (item,) = await work.claim_work(tx, kinds=["run"], most=1, lease_until=tx.now + timedelta(seconds=60))
-    assert await vanished._prepare_run(Attempt(item)) is not None
+    assert await vanished._prepare_task(Attempt(item)) is not None
     assert await working.runner().drain() == 0
     working.clock.advance(timedelta(seconds=61))
     await working.runner().drain()

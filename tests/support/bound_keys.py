@@ -29,7 +29,7 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
         "POST /api/notes/write", "POST /api/notes/read", "POST /api/notes/search", "POST /api/notes/namespaces",
         "GET /api/sessions", "GET /api/session-state", "GET /api/session-state/rolling-summaries",
         "GET /api/todos", "GET /api/agent-state/hit-rate", "POST /api/import",
-        "GET /api/sources", "POST /api/sources/withdraw",
+        "GET /api/sources", "GET /api/sources/memories", "GET /api/sources/preview", "POST /api/sources/withdraw",
         "PUT /api/users/{user_id}/seed", "GET /api/users/{user_id}/seed", "GET /api/users/{user_id}/spine",
         "GET /api/users/{user_id}/export", "DELETE /api/users/{user_id}",
     ),

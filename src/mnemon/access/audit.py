@@ -16,7 +16,7 @@ LINKS_PER_PAGE = 5_000
 
 
 def record_write(tx: Tx, scope: Scope, *, actor: str, action: str, targets: Iterable[str | None] = ()) -> None:
-    """Append an entry to the organization's log when this transaction commits.
+    """Append an entry (who, what, which ids) to the organization's audit log when this transaction commits.
 
     Of the targets only ids made by Mnemon are kept: any other text may quote a person, and the log is never redacted.
     """
@@ -33,12 +33,12 @@ def record_write(tx: Tx, scope: Scope, *, actor: str, action: str, targets: Iter
 
 
 def record_command(tx: Tx, scope: Scope, command: str, *targets: str | None) -> None:
-    """Append a command of `mnemon` to the organization's log when this transaction commits."""
+    """Append a run of a `mnemon` command to the organization's audit log when this transaction commits."""
     record_write(tx, scope, actor=CLI_ACTOR, action=f"mnemon {command}", targets=targets)
 
 
 def target_text(targets: Iterable[str | None]) -> str | None:
-    """Return the ids among the targets, each once, in order; beyond ten, how many more there were."""
+    """Return an audit entry's target: the ids given, space-separated, each once; past ten, `+<how many more>`."""
     # Bounded below, since one request may write many rows.
     ids = list(dict.fromkeys(one for one in targets if one is not None and is_any_id(one)))
     more = [f"+{len(ids) - MAX_TARGETS}"] if len(ids) > MAX_TARGETS else []
@@ -56,7 +56,7 @@ def ids_in(answer: Any) -> list[str]:
 
 
 async def log_head(tx: Tx, scope: Scope) -> LogHead:
-    """Return the stored heads of the log's lanes; none before the first entry."""
+    """Return the stored head of each lane of the audit log (entry count and last hash); no lanes while it is empty."""
     rows = await tx.fetch_all(SQL["audit_heads"], org_id=scope.org_id)
     return LogHead(lanes={row["lane"]: ChainHead(seq=row["seq"], hash=bytes(row["hash"])) for row in rows})
 
@@ -64,7 +64,7 @@ async def log_head(tx: Tx, scope: Scope) -> LogHead:
 async def verify_log(
     tx: Tx, scope: Scope, *, exported: LogHead | None = None, page: int = LINKS_PER_PAGE
 ) -> tuple[LogHead, ChainBreak | None]:
-    """Verify all chains of the organization; return how far they hold, and the first break or None.
+    """Verify the hash chains of the organization's audit log; return how far they hold, and the first break or None.
 
     The transaction must be new, since its isolation level is set here.
     """
@@ -80,7 +80,7 @@ async def verify_log(
 
 
 async def _find_lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
-    """Return the break of a lane whose end is missing although an entry of another lane names it; None without one."""
+    """Return the break of a lane whose end is gone though another lane's audit entry names it; None without one."""
     row = await tx.fetch_one_or_none(SQL["audit_lost_link"], org_id=scope.org_id)
     if row is None:
         return None
@@ -89,7 +89,7 @@ async def _find_lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
 
 
 async def _link_pages(tx: Tx, scope: Scope, page: int) -> AsyncIterator[Sequence[AuditLink]]:
-    """Yield the log's entries by lane and place, a page at a time."""
+    """Yield the audit log's entries by lane and sequence number, at most `page` at a time."""
     lane, seq, last = None, 0, ""
     while rows := await tx.fetch_all(SQL["audit_links"], org_id=scope.org_id, lane=lane, seq=seq, id=last, most=page):
         yield [_link_from_row(row) for row in rows]
@@ -97,5 +97,6 @@ async def _link_pages(tx: Tx, scope: Scope, page: int) -> AsyncIterator[Sequence
 
 
 def _link_from_row(row: Row) -> AuditLink:
+    """Return the audit entry of a database row, its hashes as bytes."""
     linked = row["linked_hash"]
     return AuditLink(**{**row, "hash": bytes(row["hash"]), "linked_hash": None if linked is None else bytes(linked)})

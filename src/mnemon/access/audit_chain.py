@@ -35,25 +35,27 @@ class LogHead:
 
     @property
     def entry_count(self) -> int:
-        """How many entries the log has."""
+        """How many entries the audit log has, over all lanes."""
         return sum(head.seq for head in self.lanes.values())
 
     @property
     def filled_lanes(self) -> dict[int, ChainHead]:
-        """The lanes that have entries, by number."""
+        """The heads of the lanes that have entries, sorted by lane number."""
+        # Sorted, so that the same log always has the same text and fingerprint.
         return {lane: head for lane, head in sorted(self.lanes.items()) if head.seq}
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the head's text, for people to compare."""
+        """The SHA-256 of the log head's text, short enough for people to compare."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     def __str__(self) -> str:
+        """Return `LANE:NUMBER:HASH,…`, the text that `mnemon audit head` prints and `parse_head` reads."""
         return ",".join(f"{lane}:{head.seq}:{head.hash.hex()}" for lane, head in self.filled_lanes.items()) or EMPTY_LOG
 
 
 def parse_head(text: str) -> LogHead:
-    """Return the head that `mnemon audit head` printed as this text; raise Invalid for any other text."""
+    """Return the audit log head that `mnemon audit head` printed as this text; raise Invalid for any other text."""
     if text.strip() == EMPTY_LOG:
         return LogHead()
     lanes: dict[int, ChainHead] = {}
@@ -111,14 +113,14 @@ class ChainCheck:
     reached: ChainHead = field(default_factory=ChainHead)
 
     def check_link(self, link: AuditLink) -> ChainBreak | None:
-        """Check the next entry; return the break where it does not follow the one before."""
+        """Check the lane's next audit entry; return the break where it does not follow the one before, else None."""
         broken = _link_break(link, self.reached) or self._exported_break(link)
         if broken is None:
             self.reached = ChainHead(seq=link.seq, hash=link.hash)
         return broken
 
     def check_head(self, head: ChainHead | None) -> ChainBreak | None:
-        """Compare the lane's last entry with the stored head, and with the exported one; return the break or None."""
+        """Compare an audit lane's last entry with the stored head and the exported one; return the break or None."""
         at = self.reached
         if self.exported is not None and at.seq < self.exported.seq:
             cause = f"The exported head has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
@@ -139,6 +141,7 @@ class ChainCheck:
 
     # Whoever rewrites all lanes and heads can make them fit; only a head that was exported before shows that.
     def _exported_break(self, link: AuditLink) -> ChainBreak | None:
+        """Return the break where this entry's hash is not the one in the exported head; None where it is."""
         kept = self.exported
         if kept is None or kept.seq != link.seq or kept.hash == link.hash:
             return None
@@ -146,6 +149,7 @@ class ChainCheck:
         return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=cause)
 
     def _missing_entry_break(self, seq: int, meaning: str) -> ChainBreak:
+        """Return a break of this lane at a place where no entry stands, with its cause as a sentence."""
         return ChainBreak(lane=self.lane, seq=seq, id=None, meaning=meaning)
 
 
@@ -159,11 +163,11 @@ class LogCheck:
 
     @property
     def reached_head(self) -> LogHead:
-        """How far each lane was checked."""
+        """The head up to which each lane of the audit log was checked and holds."""
         return LogHead(lanes={lane: check.reached for lane, check in self._lanes.items()})
 
     def check_links(self, links: Iterable[AuditLink]) -> ChainBreak | None:
-        """Check the next entries, in the order of their places; return the break at the first that does not follow."""
+        """Check the next audit entries, in their order; return the first break, None where they all follow."""
         for link in links:
             broken = self._lane_check(link.lane).check_link(link)
             if broken is not None:
@@ -171,7 +175,7 @@ class LogCheck:
         return None
 
     def check_heads(self, head: LogHead) -> ChainBreak | None:
-        """Compare every lane's end with the stored heads, and with the exported ones; return the first break."""
+        """Compare the end of every audit lane with the stored and exported heads; return the first break or None."""
         for lane in sorted({*self._lanes, *head.lanes, *self.exported.lanes}):
             broken = self._lane_check(lane).check_head(head.lanes.get(lane))
             if broken is not None:
@@ -179,26 +183,27 @@ class LogCheck:
         return None
 
     def _lane_check(self, lane: int) -> ChainCheck:
+        """Return the running check of this lane, started at its first use."""
         if lane not in self._lanes:
             self._lanes[lane] = ChainCheck(lane=lane, exported=self.exported.lanes.get(lane))
         return self._lanes[lane]
 
 
 def verify_chains(links: Iterable[AuditLink], head: LogHead, *, exported: LogHead | None = None) -> ChainBreak | None:
-    """Return the first break of a whole log's chains, None where they hold."""
+    """Return the first break of a whole audit log's hash chains, None where they hold."""
     check = LogCheck(exported=exported or LogHead())
     return check.check_links(links) or check.check_heads(head)
 
 
 def lost_end_break(*, lane: int, seq: int, gone: bool, named_by: str) -> ChainBreak:
-    """Return the break of a lane that holds by itself, but lacks the end that a later entry of another lane names."""
+    """Return the break of a lane that holds by itself, but lacks the last entry, which another lane's entry names."""
     happened = "is gone: the lane lost its end" if gone else "has another hash: the lane was rewritten"
     cause = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
     return ChainBreak(lane=lane, seq=seq, id=None, meaning=cause)
 
 
 def link_hash(previous: bytes, link: AuditLink) -> bytes:
-    """Return the hash that the entry must have after `previous`; over the text that PostgreSQL gives a JSON array."""
+    """Return the SHA-256 that an audit entry must have if it follows the hash `previous`."""
     # Must stay byte for byte what `audit_hash` builds: the same order, and no spaces other than json.dumps writes.
     entry = [link.org_id, link.lane, link.seq, link.id, link.at_us, link.actor, link.action, link.target]
     other = [link.linked_lane, link.linked_seq, None if link.linked_hash is None else link.linked_hash.hex()]
@@ -206,7 +211,7 @@ def link_hash(previous: bytes, link: AuditLink) -> bytes:
 
 
 def _link_break(link: AuditLink, before: ChainHead) -> ChainBreak | None:
-    """Return the break where the entry does not follow this head; None where it does."""
+    """Return the break where an audit entry does not follow this head (number or hash); None where it does."""
     expected = before.seq + 1
     if link.seq > expected:
         cause = f"Entry {expected} is missing; the next one there is {link.seq}. It was removed, moved or renumbered."

@@ -15,6 +15,7 @@ class RevocationCarryover:
     """Carries revocations over a restore, so that a backup does not make a revoked key valid again."""
 
     def __init__(self) -> None:
+        """Start with no revocations; `read_from` loads them, `apply_to` writes them."""
         self._revoked: list[tuple[str, str, datetime]] = []
         self._found = False
         self._gap: datetime | None = None
@@ -22,6 +23,7 @@ class RevocationCarryover:
     async def read_from(self, url: str) -> None:
         """Read the revoked keys of every organization from the database that is about to be replaced."""
         async with await open_connection(url) as connection:
+            # A database that was never migrated has no table, and nothing to carry over.
             there = await (await connection.execute("select to_regclass('keys')")).fetchone()
             if there is None or there[0] is None:
                 return
@@ -31,8 +33,9 @@ class RevocationCarryover:
             self._revoked = await (await connection.execute(revoked)).fetchall()
 
     async def apply_to(self, services: Services) -> str:
-        """Revoke those keys again and end the sessions that they opened; return a summary for the operator."""
+        """Revoke in the restored database the keys that the replaced one had revoked; return a summary text."""
         summary = _summary_text(await self._revoke_again(services))
+        # A database that was itself restored without revocations knows as little as none (`restore_gaps`).
         known = self._found and self._gap is None
         async with services.db.tx(None) as tx:
             if known:
@@ -53,9 +56,10 @@ class RevocationCarryover:
         )
 
     async def _revoke_again(self, services: Services) -> int:
-        """Revoke the keys that the backup had as valid; return how many."""
+        """Revoke the keys that are valid in the restored database but had been revoked; return how many."""
         again = 0
         for org_id, key_id, at in self._revoked:
+            # One transaction per key, since row-level security shows it only to its own organization.
             async with services.db.tx(org_id) as tx:
                 scope = Scope(org_id=org_id)
                 if await store.revoke_key_at(tx, scope, key_id, at):
@@ -65,6 +69,7 @@ class RevocationCarryover:
 
 
 def _summary_text(again: int) -> str:
+    """Return the sentence that tells how many keys were revoked again; empty for none."""
     if not again:
         return ""
     if again == 1:

@@ -59,7 +59,7 @@ DEFAULT_PERSONAL_IN_ORDER = tuple(grant for grant in Grant if grant in DEFAULT_P
 
 
 def parse_grants(words: Iterable[str]) -> frozenset[Grant]:
-    """Return the grants that these words name; raise Invalid for an unknown word, or for none.
+    """Return the grants that these scope names stand for; raise Invalid for an unknown name, or for none.
 
     An empty list is taken for a mistake, never for everything.
     """
@@ -77,13 +77,13 @@ def parse_grants(words: Iterable[str]) -> frozenset[Grant]:
 
 
 def stored_grants(words: Iterable[str]) -> frozenset[Grant]:
-    """Return the grants of a stored row; a word that only another version of the program knows grants nothing."""
+    """Return the grants in a stored row of a key; names that this version does not know are left out."""
     known = set(Grant)
     return frozenset(Grant(word) for word in words if word in known)
 
 
 def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozenset[Grant]:
-    """Return what a new key may do: the named grants, or its default; raise Invalid for what it cannot have."""
+    """Return a new key's grants: the named ones or the default; raise Invalid for one a bound key cannot have."""
     if named is None:
         return DEFAULT_PERSONAL_GRANTS if bound else ALL_GRANTS
     beyond = sorted(named - PERSONAL_GRANTS)
@@ -97,7 +97,7 @@ def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozens
 
 
 def effective_grants(held: frozenset[Grant], *, bound: bool) -> frozenset[Grant]:
-    """Return what a key may do now: a bound one never more than the personal grants, whatever was stored."""
+    """Return what a key may do now; a key bound to one person never has more than the personal grants."""
     return held & PERSONAL_GRANTS if bound else held
 
 
@@ -130,7 +130,7 @@ class Principal:
     """When the key expires; None if it does not."""
 
     def may(self, grant: Grant) -> bool:
-        """Say whether the caller has this grant."""
+        """Say whether the authenticated caller has this grant."""
         return grant in self.grants
 
 

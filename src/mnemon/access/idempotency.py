@@ -34,8 +34,15 @@ class StoredReply:
     subject: str | None
 
 
+def check_key(key: str) -> str:
+    """Return the value of an Idempotency-Key header; raise Invalid when it is too long or not printable."""
+    if not 1 <= len(key) <= 255 or not key.isprintable():
+        raise Invalid("An Idempotency-Key has 1 to 255 printable characters.", code="bad_idempotency_key")
+    return key
+
+
 def request_fingerprint(method: str, path: str, query: str, body: bytes) -> bytes:
-    """Return a hash that only the same request has, its query string included.
+    """Return a hash over method, path, query string and body, to tell a retry from another request.
 
     Without a query string it is what it was before query strings counted, so that replies stored then still match.
     """
@@ -44,7 +51,7 @@ def request_fingerprint(method: str, path: str, query: str, body: bytes) -> byte
 
 
 async def load_reply(tx: Tx, scope: Scope, slot: IdempotencyKey) -> StoredReply | None:
-    """Return the stored reply to this very request, or None when this is the first; lock the key until the commit.
+    """Lock the Idempotency-Key until commit; return the reply stored for this request, None if it is the first.
 
     Raises Conflict while another request with the same key is running, and Invalid for the same key with another
     request.
@@ -78,7 +85,7 @@ async def store_reply(
     subject: str | None = None,
     concerns: Collection[str] = (),
 ) -> None:
-    """Store the reply for retries of the same request within 24 hours, if this transaction commits.
+    """Store a request's reply under its Idempotency-Key for 24 hours, if this transaction commits.
 
     `concerns` are the internal ids of the people it is about: when one of them is forgotten, it is blanked.
     """

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from structlog.contextvars import bind_contextvars
 
 from mnemon.access import store
+from mnemon.access.audit import CLI_ACTOR
 from mnemon.access.grants import Grant, Key, Principal, effective_grants, grants_of_new_key
 from mnemon.clock import format_time
 from mnemon.db.database import ORG_NAME_PATTERN, Database
@@ -29,6 +30,7 @@ from mnemon.scope import Scope
 
 _KEY_PATTERN = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
 MAX_NAME_CHARS = 200
+# A last use to the minute is enough; to the second, every request of a busy key would cost a write.
 _USE_RECORD_INTERVAL = timedelta(minutes=1)
 
 
@@ -52,7 +54,7 @@ async def create_key(
     expires_at: datetime | None = None,
     maker: Principal | None = None,
 ) -> tuple[Key, str]:
-    """Create a key and return it with its text, which is shown only this once.
+    """Insert an API key; return it with its text `mnk_<org>_<secret>`, which is shown only this once.
 
     Without named grants it has the default of its kind of key. A maker can pass on no more than their own grants, and
     for no longer; None is the operator at the command line, who has everything.
@@ -85,7 +87,7 @@ async def create_key(
 
 
 def check_bound_user(name: str) -> None:
-    """Raise Invalid for a name that no person can have: a key bound to it would look like one bound to nobody."""
+    """Raise Invalid for a name that no person can have and that a key therefore cannot be bound to."""
     if not name.strip():
         raise Invalid("The person to bind the key to is not named. Name them, or leave it out.", code="user_missing")
     if len(name) > MAX_NAME_CHARS:
@@ -97,7 +99,7 @@ def check_bound_user(name: str) -> None:
 
 
 async def authenticate(db: Database, bearer: str) -> Principal:
-    """Return the holder of this key; raise Unauthenticated when it is unknown, expired or revoked."""
+    """Return the caller that holds this API key; raise Unauthenticated when it is unknown, expired or revoked."""
     org_id, secret = parse_key(bearer)
     scope, wanted, now = Scope(org_id=org_id), hash_secret(secret), db.now()
     # One round trip: this runs before every request (`Database.read_once`).
@@ -105,7 +107,8 @@ async def authenticate(db: Database, bearer: str) -> Principal:
     if found is None or not hmac.compare_digest(found[1], wanted):
         raise unknown_key()
     key = found[0]
-    bind_contextvars(org=org_id, key=key.id)  # so that log lines name the key, also where it is refused
+    # Log lines then name the key, also where it is refused below.
+    bind_contextvars(org=org_id, key=key.id)
     if key.revoked_at is not None:
         raise revoked_key()
     if key.expires_at is not None and key.expires_at <= now:
@@ -122,24 +125,24 @@ async def authenticate(db: Database, bearer: str) -> Principal:
 
 
 def unknown_key() -> Unauthenticated:
-    """Return the error for a key that does not exist."""
+    """Return the Unauthenticated error for an API key that does not exist."""
     return Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
 
 
 def revoked_key() -> Unauthenticated:
-    """Return the error for a key that was revoked."""
+    """Return the Unauthenticated error for an API key that was revoked."""
     return Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
 
 
 def expired_key() -> Unauthenticated:
-    """Return the error for a key that has expired."""
+    """Return the Unauthenticated error for an API key that has expired."""
     return Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
 
 
 def limit_to_maker(
     maker: Principal, grants: frozenset[Grant], expires_at: datetime | None, *, named: bool
 ) -> tuple[frozenset[Grant], datetime | None]:
-    """Return the grants and the end of a key that this maker may create; raise NotAllowed for more than that."""
+    """Return grants and expiry of a key that another key creates; raise NotAllowed for more than its maker has."""
     beyond = sorted(grants - maker.grants)
     if named and beyond:
         raise NotAllowed(
@@ -150,11 +153,12 @@ def limit_to_maker(
             f"The key you signed in with ends at {format_time(maker.expires_at)}; a key made by it cannot last longer.",
             code="longer_than_own",
         )
+    # A default is cut to the maker's without a word; only what was named is refused, above.
     return grants & maker.grants, expires_at or maker.expires_at
 
 
 async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
-    """Record when the key was used; on a database that is read-only for now, as in a failover, skip that."""
+    """Store when the key was last used; do nothing on a database that is read-only for now, as in a failover."""
     try:
         async with db.tx(scope.org_id) as tx:
             await store.touch_key(tx, scope, key_id)
@@ -164,18 +168,20 @@ async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
 
 
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
-    """Revoke the key and end the console sessions that it opened; raise NotFound for one unknown or revoked."""
+    """Revoke the API key and end the console sessions that it opened; raise NotFound for one unknown or revoked."""
     if not await store.revoke_key(tx, scope, key_id):
         raise NotFound("key")
     await store.end_signins_of(tx, scope, key_id)
 
 
 def hash_secret(secret: str) -> bytes:
-    """Return the hash that is stored of a secret. The secret has 256 random bits, so a plain hash is enough."""
+    """Return the SHA-256 that is stored in place of a key's secret."""
+    # A plain hash is enough: with 256 random bits there is nothing to guess that a slow hash would protect.
     return hashlib.sha256(secret.encode()).digest()
 
 
 CHECK_INTERVAL_S = 1.0
+# Bounds the memory; a check that is dropped costs one more query.
 _MAX_KEYS = 10_000
 
 
@@ -194,12 +200,15 @@ class KeyWatch:
     """Checks whether keys are still valid, for every stream of this process."""
 
     def __init__(self, db: Database, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Watch keys of this database; `monotonic` gives the time in seconds."""
         self._db = db
         self._monotonic = monotonic
         self._checks: OrderedDict[tuple[str, str], tuple[float, asyncio.Task[Unauthenticated | None]]] = OrderedDict()
 
     async def reason_ended(self, principal: Principal) -> Unauthenticated | None:
         """Return why the key is no longer valid; None while it is, and while the database is unavailable."""
+        if principal.key_id == CLI_ACTOR:  # its token is no stored key, and ends with this process
+            return None
         if principal.expires_at is not None and principal.expires_at <= self._db.now():
             return expired_key()
         name, now = (principal.org_id, principal.key_id), self._monotonic()
@@ -210,10 +219,11 @@ class KeyWatch:
             self._checks[name] = (now, check)
             while len(self._checks) > _MAX_KEYS:
                 self._checks.popitem(last=False)
-        return await asyncio.shield(check)  # a stream that is closed must not cancel the check that others wait for
+        # A stream that is closed must not cancel the check that others wait for.
+        return await asyncio.shield(check)
 
     async def _check_database(self, principal: Principal) -> Unauthenticated | None:
-        """Return why the database says that the key is not valid; None while it is, or the database is unavailable."""
+        """Query whether the key is revoked or gone and return that error; None if valid or the database is down."""
         try:
             end = await store.key_end_times(self._db, Scope(org_id=principal.org_id), principal.key_id)
         except Unavailable:
@@ -228,7 +238,7 @@ class KeyWatch:
 
     @asynccontextmanager
     async def key_end_event(self, principal: Principal, closing: asyncio.Event) -> AsyncIterator[StreamEnd]:
-        """Provide an event that is set when the key is no longer valid, or when `closing` is."""
+        """Provide an event that is set when the key is no longer valid, or when the server is closing."""
         end_event = StreamEnd()
         watching = asyncio.create_task(self._wait_for_end(principal, closing, end_event))
         try:
@@ -237,6 +247,7 @@ class KeyWatch:
             watching.cancel()
 
     async def _wait_for_end(self, principal: Principal, closing: asyncio.Event, end_event: StreamEnd) -> None:
+        """Check the key once a second; set `end_event` when it is no longer valid, or `closing` is set."""
         try:
             ended: Unauthenticated | None = None
             while not closing.is_set() and (ended := await self.reason_ended(principal)) is None:
@@ -245,4 +256,5 @@ class KeyWatch:
                         await closing.wait()
             end_event.reason = ended or server_stops()
         finally:
-            end_event.set()  # also on an unexpected error: a stream whose key is not checked must end
+            # Also on an unexpected error: a stream whose key is not checked must end.
+            end_event.set()

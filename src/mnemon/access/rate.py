@@ -20,13 +20,14 @@ class RateLimit:
     """Limits the requests of each caller. It counts in this process only; several servers each count by themselves."""
 
     def __init__(self, per_minute: int, nanoseconds: Callable[[], int] = time.monotonic_ns) -> None:
+        """Allow each caller this many requests a minute; `nanoseconds` gives the time."""
         self._per_minute = per_minute
         self._nanoseconds = nanoseconds
         self._full = per_minute * _REQUEST_COST
         self._buckets: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
 
     def count_request(self, org_id: str, caller: str) -> None:
-        """Count one request of this caller, or raise RateLimited with the whole seconds after which one is free.
+        """Take one request from the caller's token bucket; raise RateLimited with the seconds to wait if empty.
 
         A caller is a key's id, the console's operator or a run's agent: whatever is unique in its organization.
         """
@@ -48,7 +49,7 @@ class RateLimit:
             self._buckets.popitem(last=False)
 
     def _refill_bucket(self, caller: tuple[str, str], now: int) -> int:
-        """Fill the caller's bucket up to now and return its level; make it the last of those that may be dropped."""
+        """Refill the caller's token bucket for the time passed and make it the last to be dropped; return its level."""
         level, at = self._buckets.pop(caller, (self._full, now))
         level = min(self._full, level + (now - at) * self._per_minute)
         self._buckets[caller] = (level, now)

@@ -35,7 +35,7 @@ def apply_belief_proposals(
     new_id: NewId,
     limits: StateLimits,
 ) -> StateBeliefs:
-    """Return the beliefs after these proposals.
+    """Apply proposed assumptions and tentative hypotheses to a state's beliefs; return them and the rejections.
 
     Tentative hypotheses come first, so that the same delta can bring a hypothesis and the evidence for it.
     """
@@ -52,14 +52,14 @@ def apply_belief_proposals(
 
 
 def contradicted_confidence(confidence: float, pieces: int) -> float:
-    """Return the confidence after this many distinct pieces of evidence against it, by the shared rule."""
+    """Return an assumption's confidence after this many distinct pieces of evidence against it."""
     for _ in range(pieces):
         confidence = update_confidence(min(confidence, _MAX_CONFIDENCE), Stance.CONTRADICTS, Strength.MODERATE)
     return round(confidence, 6)
 
 
 def _apply_tentative(beliefs: StateBeliefs, proposal: TentativeProposal, new_id: NewId) -> None:
-    """Add or reword a tentative hypothesis, unless it is an assumption already."""
+    """Add or reword a tentative hypothesis in `beliefs`, unless an assumption says the same."""
     same = _find_by_wording(beliefs.tentative.values(), proposal.hypothesis) if proposal.id is None else None
     id_ = proposal.id or (same.id if same else new_id("ten"))
     if id_ in beliefs.assumptions or (
@@ -73,7 +73,7 @@ def _apply_tentative(beliefs: StateBeliefs, proposal: TentativeProposal, new_id:
 
 
 def _apply_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal, new_id: NewId, limits: StateLimits) -> None:
-    """Update a held assumption, turn a tentative hypothesis with evidence into one, or add a new one."""
+    """In `beliefs`, update the assumption, turn a tentative hypothesis with evidence into one, or add it."""
     held = _find_assumption(beliefs, proposal)
     if held is not None:
         beliefs.assumptions[held.id] = _update_assumption(held, proposal, limits, beliefs.reported)
@@ -108,6 +108,7 @@ def _update_assumption(
 ) -> Assumption:
     """Return the held assumption with the proposal's evidence; only evidence against it changes its confidence."""
     fresh = tuple(piece for piece in proposal.evidence if piece not in held.evidence)
+    # Compared as the API shows it, so that a proposal that repeats the number it was shown changes nothing.
     shown = round(held.confidence, 2)
     lower = proposal.confidence is not None and proposal.confidence < shown
     if proposal.confidence is not None and proposal.confidence != shown and not (lower and fresh):
@@ -127,19 +128,21 @@ def _update_assumption(
 
 
 def _find_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal) -> Assumption | None:
+    """Return the assumption that the proposal means, by its id, else by equal wording; None without one."""
     if proposal.id is not None:
         return beliefs.assumptions.get(proposal.id)
     return _find_by_wording(beliefs.assumptions.values(), proposal.hypothesis)
 
 
 def _find_tentative(beliefs: StateBeliefs, proposal: AssumptionProposal) -> TentativeHypothesis | None:
+    """Return the tentative hypothesis that the proposal means, by its id or equal wording; None without one."""
     if proposal.id is not None and proposal.id in beliefs.tentative:
         return beliefs.tentative[proposal.id]
     return _find_by_wording(beliefs.tentative.values(), proposal.hypothesis)
 
 
 def _find_by_wording(records: Iterable[B], wording: str | None) -> B | None:
-    """Return the record with the same text, ignoring case and spaces; similar texts do not count."""
+    """Return the assumption or hypothesis with the same text, ignoring case and spaces; None for similar ones."""
     if wording is None:
         return None
     sought = " ".join(wording.casefold().split())
@@ -147,9 +150,10 @@ def _find_by_wording(records: Iterable[B], wording: str | None) -> B | None:
 
 
 def _evidence_ids(proposal: AssumptionProposal) -> tuple[str, ...]:
+    """Return all evidence that an assumption's proposal names: for it, then against it."""
     return (*proposal.evidence, *proposal.contradicted_by)
 
 
 def _merge_evidence(current: Iterable[str], more: Iterable[str], limits: StateLimits) -> tuple[str, ...]:
-    """Return the distinct pieces in order, the latest ones within the limit."""
+    """Return the distinct pieces of evidence, old then new; the oldest go when there are too many."""
     return tuple(dict.fromkeys((*current, *more)))[-limits.evidence :]

@@ -101,7 +101,7 @@ class StateChange:
 
     @property
     def is_empty(self) -> bool:
-        """Say whether nothing changed."""
+        """Say whether this change of an agent state changes nothing."""
         return self == StateChange()
 
 
@@ -114,17 +114,17 @@ RecordKey = Callable[[R], object]
 
 
 def record_id(record: StateEntity | Assumption | StateExpectation | TentativeHypothesis | StateItem) -> str:
-    """Return the record's id."""
+    """Return the id of an agent state's record (entity, assumption, expectation, hypothesis or item)."""
     return record.id
 
 
 def dependency_key(dependency: Dependency) -> tuple[str, str, str | None]:
-    """Return what identifies a dependency: source, target and relation."""
+    """Return what identifies a dependency between entities: source, target and relation."""
     return dependency.key
 
 
 def state_difference(before: AgentState, after: AgentState) -> StateChange:
-    """Return the change that folds the first state into the second."""
+    """Return the change that turns the agent state `before` into `after`."""
     understood_before, understood_after = before.current_understanding, after.current_understanding
     understanding = Understanding(
         entities=_changed_records(understood_before.entities, understood_after.entities, record_id),
@@ -156,7 +156,7 @@ def state_difference(before: AgentState, after: AgentState) -> StateChange:
 
 
 def fold_change(state: AgentState, change: StateChange) -> AgentState:
-    """Return the state after any change; what the state does not have is ignored."""
+    """Return the agent state after a journaled change; parts about records it does not have are ignored."""
     put = change.current_understanding or Understanding()
     removed = change.removed or RemovedRecords()
     understood = state.current_understanding
@@ -179,13 +179,13 @@ def fold_change(state: AgentState, change: StateChange) -> AgentState:
 
 
 def patch_item(item: StateItem, patch: ItemPatch | ChangedItemFields) -> StateItem:
-    """Return the item with the fields that the patch sets."""
+    """Return the agent state's item with the fields that the patch sets."""
     given = {f.name: getattr(patch, f.name) for f in fields(patch) if getattr(patch, f.name) is not None}
     return replace(item, **given)
 
 
 def record_names(state: AgentState) -> dict[tuple[str, str], None]:
-    """Return what the state contains, each record as a noun and an id, in order."""
+    """Return every record of the agent state as (noun, id), in order; the dict serves as an ordered set."""
     understanding = state.current_understanding
     names = [
         *(("entity", e.id) for e in understanding.entities),
@@ -199,7 +199,7 @@ def record_names(state: AgentState) -> dict[tuple[str, str], None]:
 
 
 def count_changes(before: AgentState, after: AgentState) -> tuple[int, int]:
-    """Return how many records are new, and how many changed or left."""
+    """Return how many records of `after` are new, and how many changed or left since `before`."""
     names_before, names_after = record_names(before).keys(), record_names(after).keys()
     change = state_difference(before, after)
     understood = change.current_understanding or Understanding()
@@ -216,13 +216,13 @@ def count_changes(before: AgentState, after: AgentState) -> tuple[int, int]:
 
 
 def _changed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
-    """Return the records that are new or different, as they are afterwards."""
+    """Return the records of `after` that are new or differ from those of `before`."""
     known = {key(record): record for record in before}
     return tuple(record for record in after if known.get(key(record)) != record)
 
 
 def _removed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
-    """Return the records of `before` that `after` does not have."""
+    """Return the agent state records of `before` that `after` does not have."""
     kept = {key(record) for record in after}
     return tuple(record for record in before if key(record) not in kept)
 
@@ -230,13 +230,14 @@ def _removed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey
 def _ids_or_none(
     records: Iterable[StateEntity | Assumption | StateExpectation | TentativeHypothesis],
 ) -> tuple[str, ...] | None:
+    """Return the ids of these records; None for no records, which means "unchanged" in a StateChange."""
     return tuple(record.id for record in records) or None
 
 
 def _merge_records(
     current: tuple[R, ...], put: tuple[R, ...] | None, removed: Iterable[object] | None, key: RecordKey[R]
 ) -> tuple[R, ...]:
-    """Return the records with some added or replaced and some removed; a replaced one keeps its position."""
+    """Return the records with `put` added or replaced in place and `removed` left out."""
     # A dict keeps the position of a record that is replaced, so that folding gives the order that the reducer gave.
     records = {key(record): record for record in current}
     records.update((key(record), record) for record in put or ())
@@ -246,7 +247,7 @@ def _merge_records(
 
 
 def _item_changes(before: tuple[StateItem, ...], after: tuple[StateItem, ...]) -> tuple[ItemChange, ...]:
-    """Return removals first, then additions and updates."""
+    """Return how the item lists differ: removals first, then additions and updates."""
     known = {item.id: item for item in before}
     removed = [ItemRemoved(id=item.id) for item in _removed_records(before, after, record_id)]
     put = [
@@ -260,13 +261,14 @@ def _item_changes(before: tuple[StateItem, ...], after: tuple[StateItem, ...]) -
 
 # None means "unchanged" in a patch, so that a field once set cannot be cleared.
 def _changed_fields(before: StateItem, after: StateItem) -> ChangedItemFields:
+    """Return the fields of an item that differ, with their new values and the new time of change."""
     names = ("kind", "title", "details", "status", "related_entity_ids")
     values = {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
     return ChangedItemFields(updated_at=after.updated_at, **values)
 
 
 def _fold_items(current: tuple[StateItem, ...], changes: tuple[ItemChange, ...]) -> tuple[StateItem, ...]:
-    """Return the items after the changes, in order."""
+    """Return the items after these additions, updates and removals, in order."""
     items = {item.id: item for item in current}
     for change in changes:
         match change:

@@ -118,7 +118,7 @@ class StateDelta:
 
 
 def delta_from_proposal(deltas: AgentStateDeltas | AgentStatePatch, *, now: datetime, new_id: NewId) -> StateDelta:
-    """Return the delta that the JSON proposes; new items get an id and times."""
+    """Return the delta that a parsed JSON proposal asks for; new items get an id and times."""
     updates = [deltas.agent_state_updates] if deltas.agent_state_updates else []
     if isinstance(deltas, AgentStatePatch):
         # A PATCH may carry the update's fields at its top level, under `agent_state_updates`, or both.
@@ -141,6 +141,7 @@ def delta_from_proposal(deltas: AgentStateDeltas | AgentStatePatch, *, now: date
 
 
 def _assumption_proposal(proposed: ProposedAssumption) -> AssumptionProposal:
+    """Return an assumption of the JSON as the reducer takes it; missing evidence is empty."""
     return AssumptionProposal(
         id=proposed.id,
         hypothesis=proposed.hypothesis,
@@ -151,6 +152,7 @@ def _assumption_proposal(proposed: ProposedAssumption) -> AssumptionProposal:
 
 
 def _expectation_proposal(proposed: ProposedExpectation) -> ExpectationProposal:
+    """Return an expectation of the JSON as the reducer takes it; missing ids stay None, not empty."""
     ids = proposed.expected_ids
     return ExpectationProposal(
         id=proposed.id,
@@ -168,6 +170,7 @@ def _expectation_proposal(proposed: ProposedExpectation) -> ExpectationProposal:
 def _item_proposal(
     update: ProposedAddItem | ProposedUpdateItem | ProposedRemoveItem, now: datetime, new_id: NewId
 ) -> ItemProposal:
+    """Return the adding, change or removal of an item that the JSON proposes; a new item gets an id and times."""
     match update:
         case ProposedAddItem(item=item):
             # To the millisecond, like every time in the document, so that it equals itself after a round trip through
@@ -201,11 +204,12 @@ def _item_proposal(
 
 
 def _maybe_tuple(values: list[str] | None) -> tuple[str, ...] | None:
+    """Return the list as a tuple; None stays None, which means that the field is not changed."""
     return None if values is None else tuple(values)
 
 
 def list_unreadable(deltas: AgentStateDeltas) -> tuple[Rejection, ...]:
-    """Return every member of the answer that could not be read, and why."""
+    """Return the members of a model's answer that could not be parsed, each with the reason."""
     update = deltas.agent_state_updates
     parts: tuple[LenientProposal | None, ...] = (deltas, update, update.current_understanding if update else None)
     return tuple(rejection for part in parts if part is not None for rejection in part.unreadable_members)

@@ -27,7 +27,7 @@ class JournalNotifier(Notifier):
 async def follow_journal(
     db: Database, scope: Scope, session_id: str, *, after: int, until: asyncio.Event
 ) -> AsyncGenerator[list[StateEntry]]:
-    """Yield batches of entries after this seq until `until` is set; an empty one at least every second, as a heartbeat.
+    """Yield a session's agent state entries after this seq, in batches; an empty batch each second as heartbeat.
 
     While the database is unavailable it waits, and continues with what was written meanwhile.
     """

@@ -53,7 +53,7 @@ class ChangeSource:
 
 
 async def record_turn(tx: Tx, turn: Turn) -> StateUpdate | None:
-    """Record the turn's plan, then its tool results; return both as one update, None if nothing changed."""
+    """Apply a turn's plan and tool results to its session's agent state; return the update, None if unchanged."""
     if not turn.intents and not turn.tool_results:
         return None
     # Locked before both entries, so that `before` is the state that the first of them changes.
@@ -76,7 +76,7 @@ async def record_intents(
     turn_id: str | None = None,
     at: datetime | None = None,
 ) -> StateUpdate | None:
-    """Add what the planner expects as pending expectations; return the update, None if nothing changed."""
+    """Add what the planner expects to the agent state as pending expectations; return the update, None if unchanged."""
     if not intents:
         return None
     reason = f"planned {_join_actions(intent.action for intent in intents)}"
@@ -93,7 +93,7 @@ async def record_tool_results(
     turn_id: str | None = None,
     at: datetime | None = None,
 ) -> StateUpdate | None:
-    """Apply the results in their order: add what they name and settle the expectations they answer.
+    """Apply tool results in order to the agent state: add what they name, settle the expectations they answer.
 
     Returns the update, None if nothing changed.
     """
@@ -101,6 +101,7 @@ async def record_tool_results(
         return None
 
     def apply_results(state: AgentState) -> AppliedDelta:
+        """Return the state after all results, and their changes combined into one."""
         before, changes = state, []
         # One by one: each result is compared with the expectations that those before it left pending.
         for result in results:
@@ -119,7 +120,7 @@ async def record_tool_results(
 async def amend_state(
     tx: Tx, scope: Scope, session_id: str, delta: StateDelta, source: ChangeSource, *, version: int | None = None
 ) -> AmendResult:
-    """Apply the delta; raise Stale when the caller names a version that is no longer the current one."""
+    """Apply a delta to the session's agent state; raise Stale when `version` is no longer the current one."""
     held = await store.lock_state(tx, scope, session_id)
     # Compared under the lock, so that of two clients with the same version only one succeeds.
     if version is not None and version != held.version:
@@ -134,7 +135,7 @@ async def amend_state(
 async def _append_change(
     tx: Tx, scope: Scope, held: StoredState, applied: AppliedDelta, source: ChangeSource
 ) -> AmendResult:
-    """Append the change to the journal and store the state, unless nothing changed."""
+    """Append the change to `agent_state_journal` and store the new state; write nothing if nothing changed."""
     if applied.change.is_empty:
         return AmendResult(held=held, update=None, reported=applied.reported)
     entry = StateEntry(
@@ -154,12 +155,13 @@ async def _append_change(
 
 
 def _combine_changes(before: AgentState, after: AgentState, changes: Sequence[StateChange]) -> StateChange:
-    """Return several changes as one, with the summary lines of all."""
+    """Return several changes of an agent state as one, with the summary lines of all."""
     summarized = tuple(line for change in changes for line in change.summarized or ())
     return replace(state_difference(before, after), summarized=summarized or None)
 
 
 def _join_actions(actions: Iterable[str]) -> str:
+    """Return the distinct names of the actions as a journal reason: 100 characters of each, 500 in all."""
     return ", ".join(dict.fromkeys(action[:100] for action in actions))[:500]
 
 
@@ -167,12 +169,12 @@ _PAGE_SIZE = 500
 
 
 async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
-    """Delete all states and journals of the person; return how many rows were deleted, per table."""
+    """Delete all agent states and journals of the person; return how many rows were deleted, per table."""
     return await store.delete_person(tx, scope)
 
 
 async def refold_documents(tx: Tx, scope: Scope, now: datetime) -> None:
-    """Fold every document of the person anew from its journal.
+    """Recompute every stored agent state of the person from its journal.
 
     Where that changes the document, the difference becomes a journal entry of its own, so that followers receive it and
     a version keeps identifying one document.
@@ -195,7 +197,7 @@ async def refold_documents(tx: Tx, scope: Scope, now: datetime) -> None:
 
 
 async def _fold_journal(tx: Tx, scope: Scope, session_id: str) -> AgentState:
-    """Return the state that the whole journal gives, reading it page by page."""
+    """Return the agent state that the session's whole journal gives, read page by page."""
     state, after = AgentState(session_id=session_id), 0
     while entries := await store.list_entries(tx, scope, session_id, after=after, most=_PAGE_SIZE):
         for entry in entries:

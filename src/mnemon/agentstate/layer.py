@@ -25,7 +25,7 @@ _VALUE_STEP = 0.001
 
 
 def planner_items(state: AgentState) -> tuple[Entry, ...]:
-    """Return one item per record, the most pressing first; its value decreases with its position."""
+    """Return one prompt entry per record of the agent state, most pressing first; value falls with position."""
     return tuple(
         Entry(text=text, sources=sources, value=max(1.0 - place * _VALUE_STEP, _VALUE_STEP))
         for place, (text, sources) in enumerate(_ordered_lines(state))
@@ -33,7 +33,7 @@ def planner_items(state: AgentState) -> tuple[Entry, ...]:
 
 
 def _ordered_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each line with the ids it is made from, the most pressing first."""
+    """Yield the agent state's prompt lines, most pressing first, each with the record ids it is made from."""
     open_items = [item for item in state.items if item.status is ItemStatus.ACTIVE]
     for expectation in reversed(state.expectations):
         if expectation.status is ExpectationStatus.FAILED:
@@ -59,7 +59,7 @@ def _ordered_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _failed_line(state: AgentState, expectation: StateExpectation) -> tuple[str, tuple[str, ...]]:
-    """Return the line of a failed expectation, together with the assumption that tells what happened instead."""
+    """Return the prompt line of a failed expectation, with what happened instead, and the ids it shows."""
     discrepancy = _find_discrepancy(state, expectation)
     got = f" Assumed ({discrepancy.confidence:.2f}): {discrepancy.hypothesis}" if discrepancy else ""
     sources = (expectation.id, discrepancy.id) if discrepancy else (expectation.id,)
@@ -67,18 +67,19 @@ def _failed_line(state: AgentState, expectation: StateExpectation) -> tuple[str,
 
 
 def _find_discrepancy(state: AgentState, expectation: StateExpectation) -> Assumption | None:
-    """Return the latest assumption that the expectation's failure made; None when there is none."""
+    """Return the latest assumption that this expectation's failure made; None when there is none."""
     opening = discrepancy_opening(expectation)
     return next((a for a in reversed(state.assumptions) if a.hypothesis.startswith(opening)), None)
 
 
 def _failure_assumption_ids(state: AgentState) -> set[str]:
-    """Return the assumptions that are shown with a failed expectation already."""
+    """Return the ids of assumptions that are shown on a failed expectation's line already."""
     failed = (e for e in state.expectations if e.status is ExpectationStatus.FAILED)
     return {discrepancy.id for e in failed if (discrepancy := _find_discrepancy(state, e)) is not None}
 
 
 def _format_expectation(expectation: StateExpectation) -> str:
+    """Return an expectation as prompt text: the outcome, then count, type, ids and invariant in brackets."""
     details = []
     if expectation.expected_count is not None:
         details.append(f"count {expectation.expected_count}")
@@ -92,13 +93,14 @@ def _format_expectation(expectation: StateExpectation) -> str:
 
 
 def _format_item(item: StateItem) -> str:
+    """Return an item as prompt text: its title, details, and the entities it is about."""
     about = f" (about {', '.join(item.related_entity_ids)})" if item.related_entity_ids else ""
     details = f": {item.details}" if item.details else ""
     return f"{item.title}{details}{about}"
 
 
 def _known_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield entities, those that something open names first, then dependencies; newest first."""
+    """Yield the prompt lines of entities (those that something open names first), then dependencies; newest first."""
     understanding = state.current_understanding
     named = state.open_entity_ids()
     newest_first = understanding.entities[::-1]
@@ -121,7 +123,7 @@ BUDGET = 600
 
 
 async def agent_state_layer(tx: Tx, ask: LayerRequest) -> Layer:
-    """Return the session's state, most pressing first; empty without a session or without the permission to see it."""
+    """Return prompt layer L7, the session's agent state; empty without a session or the permission to see it."""
     empty = Layer(name="L7", title="Agent state", opening=LAYER_OPENING, budget=BUDGET)
     if ask.session_id is None or not ask.sees_agent_state:
         return empty

@@ -35,6 +35,7 @@ NonNegativeCount = Annotated[int, Field(ge=0, le=2**53)]
 
 
 def _check_year(at: datetime) -> datetime:
+    """Return the time in UTC to the millisecond; raise ValueError outside the years 1970 to 9000."""
     if not 1970 <= at.year <= 9000:
         raise ValueError("must lie between the years 1970 and 9000")
     return to_utc_millis(at)
@@ -47,7 +48,7 @@ BoundedTime = Annotated[datetime, AfterValidator(_check_year)]
 def _readable_members(
     name: str, members: list[Any], adapter: TypeAdapter[Any], unreadable: list[Rejection]
 ) -> list[Any]:
-    """Return the members that can be parsed, and add the others to `unreadable` with the reason."""
+    """Return the list members that can be parsed; append the others to `unreadable` with the reason."""
     kept = []
     for place, member in enumerate(members):
         try:
@@ -73,18 +74,18 @@ class LenientProposal(ProposalModel):
 
     @property
     def unreadable_members(self) -> tuple[Rejection, ...]:
-        """Return the members that were left out, and why."""
+        """Return the members of the proposal that could not be parsed, each with the reason."""
         return tuple(self._unreadable)
 
     def set_unreadable(self, unreadable: list[Rejection]) -> Self:
-        """Store the members that were left out; return the model itself."""
+        """Store the members that could not be parsed; return the model itself."""
         self._unreadable = unreadable
         return self
 
     @model_validator(mode="wrap")
     @classmethod
     def _drop_unreadable(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """Validate without the members that cannot be parsed; in strict mode, validate as usual."""
+        """Validate the proposal without members that cannot be parsed; in strict mode, validate as usual."""
         # A model's answer is worth keeping in part; a client's PATCH is strict, so that the client learns of its
         # mistake.
         if not isinstance(value, dict) or (info.context or {}).get("strict"):

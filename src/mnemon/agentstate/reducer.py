@@ -48,7 +48,8 @@ class AppliedDelta:
 def apply_delta(
     state: AgentState, delta: StateDelta, *, now: datetime, new_id: NewId, limits: StateLimits = DEFAULT_LIMITS
 ) -> AppliedDelta:
-    """Return the state after the delta, within its limits."""
+    """Return the agent state after the delta, cut to its limits, with the change and what was rejected."""
+    # To the millisecond, so that the document equals itself after a round trip through JSON.
     now = to_utc_millis(now)
     reported: list[Rejection] = []
     beliefs = apply_belief_proposals(state, delta.tentative_hypotheses, delta.assumptions, new_id=new_id, limits=limits)
@@ -61,6 +62,7 @@ def apply_delta(
         expectations=_apply_expectations(state.expectations, delta.expectations, now, new_id, reported),
         items=_apply_items(state.items, delta.items, now, reported),
     )
+    # Bounded once, after everything was applied, so that what one part settles makes room for another.
     after = bound_state(full, limits)
     reported += _overflow_rejections(state, full, after)
     summarized = _summarized_items(full.items, after.items)
@@ -75,7 +77,7 @@ def apply_delta(
 def _merge_understanding(
     understanding: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
 ) -> Understanding:
-    """Add the entities and dependencies to the understanding; an entity without a name keeps the known one."""
+    """Return the agent state's entities and dependencies with these added; an unnamed entity keeps its name."""
     known = {e.id: e for e in understanding.entities}
     for entity in entities:
         before = known.get(entity.id)
@@ -92,7 +94,7 @@ def _apply_expectations(
     new_id: NewId,
     reported: list[Rejection],
 ) -> tuple[StateExpectation, ...]:
-    """Add new expectations and change pending ones; settled ones stay as they are."""
+    """Return the expectations with new ones added and pending ones changed; settled ones stay as they are."""
     expectations = {e.id: e for e in current}
     # Complete proposals first: in a delta, a change to an expectation may precede the proposal that makes it.
     for proposal in sorted(proposals, key=lambda one: not _is_whole(one)):
@@ -117,12 +119,12 @@ def _apply_expectations(
 
 
 def _is_whole(proposal: ExpectationProposal) -> bool:
-    """Say whether the proposal has enough to make an expectation."""
+    """Say whether the proposal names action and outcome, enough to make an expectation."""
     return proposal.action is not None and proposal.expected_outcome is not None
 
 
 def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId) -> StateExpectation | None:
-    """Return the expectation that the proposal makes; None when it has too little for one."""
+    """Return the expectation that the proposal makes; None when it names too little for one."""
     if proposal.action is None or proposal.expected_outcome is None:
         return None
     blank = StateExpectation(
@@ -134,7 +136,7 @@ def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId
 
 
 def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, now: datetime) -> StateExpectation:
-    """Return the expectation with the given fields; settling it also sets when it was checked."""
+    """Return the pending expectation with the given fields; settling it also sets when it was checked."""
     names = ("action", "expected_outcome", "expected_ids", "expected_type", "expected_count", "invariant", "status")
     given = {name: getattr(proposal, name) for name in names if getattr(proposal, name) is not None}
     changed = replace(held, **given)
@@ -146,7 +148,7 @@ def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, 
 def _apply_items(
     current: tuple[StateItem, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
 ) -> tuple[StateItem, ...]:
-    """Apply the item proposals in order, and report those that are not allowed."""
+    """Return the agent state's items after these proposals; add those that are not allowed to `reported`."""
     items = {item.id: item for item in current}
     removed: set[str] = set()
     for proposal in proposals:
@@ -169,7 +171,7 @@ def _apply_items(
 
 
 def _item_fault(items: dict[str, StateItem], removed: set[str], proposal: ItemProposal) -> str | None:
-    """Return why the item proposal is not allowed; None when it is."""
+    """Return why an item may not be added, changed or removed like this; None when it may."""
     match proposal:
         # An id removed in this delta stays taken: the journal would record both as one update, which clears no field.
         case AddItem(item=item) if item.id in items or item.id in removed:
@@ -184,7 +186,7 @@ def _item_fault(items: dict[str, StateItem], removed: set[str], proposal: ItemPr
 
 
 def _overflow_rejections(before: AgentState, full: AgentState, after: AgentState) -> list[Rejection]:
-    """Return what was new and did not fit, since the document is full of what has priority."""
+    """Return a rejection for each new record that did not fit within the agent state's limits."""
     why = "the document is full; settle or remove something first"
     settled = {item.id for item in full.items if item.status is not ItemStatus.ACTIVE}
     names_before, names_offered, names_kept = record_names(before), record_names(full), record_names(after)
@@ -196,7 +198,7 @@ def _overflow_rejections(before: AgentState, full: AgentState, after: AgentState
 
 
 def _summarized_items(full: tuple[StateItem, ...], kept: tuple[StateItem, ...]) -> tuple[SummarizedItem, ...]:
-    """Return the settled items that were dropped to make room."""
+    """Return one summary per settled item that was dropped to keep the state within its limits."""
     left = {item.id for item in kept}
     return tuple(
         SummarizedItem(id=item.id, kind=item.kind, title=item.title, status=item.status)

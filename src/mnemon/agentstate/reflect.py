@@ -54,7 +54,7 @@ _LINE_PATTERN = re.compile(
 
 @reads_outside_text
 def read_deltas(turn: Turn, state: AgentState) -> AgentStateDeltas:
-    """Return the deltas that the turn's own words state."""
+    """Return the agent state changes that a turn's marked lines ("Open task: …") state, found without a model."""
     assumptions: list[ProposedAssumption] = []
     hypotheses: list[ProposedHypothesis] = []
     items: list[ItemUpdate] = []
@@ -76,7 +76,7 @@ def read_deltas(turn: Turn, state: AgentState) -> AgentStateDeltas:
 
 
 def _marked_lines(turn: Turn) -> Iterator[tuple[TurnMessage, str, str]]:
-    """Yield each line that says what it is, with its message, kind and content; tool messages are skipped."""
+    """Yield each marked line ("Open task: …") of the turn as message, kind and content; tool messages are skipped."""
     for message in turn.messages:
         if message.role is Role.TOOL:
             continue
@@ -88,13 +88,13 @@ def _marked_lines(turn: Turn) -> Iterator[tuple[TurnMessage, str, str]]:
 
 
 def _add_item(state: AgentState, kind: ItemKind, title: str) -> Iterator[ProposedAddItem]:
-    """Yield a new item unless one has this title."""
+    """Yield the addition of an item with this title, nothing if the state has one."""
     if all(_normalize_words(item.title) != _normalize_words(title) for item in state.items):
         yield ProposedAddItem(op="add", item=ProposedItem(kind=kind, title=title))
 
 
 def _close_item(state: AgentState, title: str, kind: str) -> Iterator[ProposedUpdateItem]:
-    """Yield the update that closes the open item of this title, unless several have it."""
+    """Yield the update that closes the open item with this title; nothing if none or several have it."""
     status = ItemStatus.RESOLVED if kind == "resolved" else ItemStatus.DISCARDED
     named = [
         i for i in state.items if i.status is ItemStatus.ACTIVE and _normalize_words(i.title) == _normalize_words(title)
@@ -105,6 +105,7 @@ def _close_item(state: AgentState, title: str, kind: str) -> Iterator[ProposedUp
 
 
 def _normalize_words(text: str) -> str:
+    """Return the words of a title in lower case without punctuation, for comparison."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
@@ -141,19 +142,19 @@ class AgentStateSection:
     answer: type[BaseModel] = AgentStateReflection
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the current state with its ids. Due on every turn."""
+        """Return the prompt's part for this section: the session's agent state with its ids. Due on every turn."""
         state = (await store.load_state(tx, turn.scope, turn.session_id)).state
         document = STATE_ADAPTER.dump_json(state, by_alias=True, exclude_none=True).decode()
         return Brief(instructions=INSTRUCTIONS, state=document, facts={"state": state})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Answer with what rules read from the turn."""
+        """Return what the turn's marked lines say about the agent state, in place of a model's answer."""
         state = brief.facts["state"]
         assert isinstance(state, AgentState)
         return AgentStateReflection(agent_state=read_deltas(turn, state))
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Apply what the reducer allows of the answer and append it to the journal; a second time changes nothing."""
+        """Journal what the reducer allows of the reflection's answer; applying it a second time changes nothing."""
         assert isinstance(answer, AgentStateReflection)
         # The turn was reflected before: this is a retry.
         if await store.has_turn_entry(tx, turn.scope, turn.session_id, turn.id, ChangeAuthor.REFLECTION):
@@ -178,7 +179,7 @@ SECTIONS: tuple[Section, ...] = (AgentStateSection(),)
 
 
 def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[Rejection, ...]]:
-    """Return the delta without what a model may not decide, and what was rejected.
+    """Return a model's delta without what a model may not decide, and what was rejected.
 
     A model decides neither how an expectation turned out, nor adds one that is pending already.
     """
@@ -199,7 +200,7 @@ def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[
 
 
 def keep_only_new(state: AgentState, delta: StateDelta) -> tuple[StateDelta, int]:
-    """Return what an older turn, reflected late, may still add, and how much of it was dropped.
+    """Return what the delta of an older turn, reflected late, may still add, and how many parts were dropped.
 
     Records that later turns hold stay as they are; evidence counts whenever it comes.
     """

@@ -68,7 +68,7 @@ class Dependency:
 
     @property
     def key(self) -> tuple[str, str, str | None]:
-        """Return what identifies the dependency."""
+        """Return what identifies the dependency: source, target and relation."""
         return (self.source, self.target, self.rel)
 
 
@@ -148,7 +148,7 @@ class AgentState:
     """When the reflection last changed the state, or old items were last summarized into the journal."""
 
     def open_entity_ids(self) -> frozenset[str]:
-        """Return the ids of the entities that an open item or an expectation names: these are dropped last."""
+        """Return the ids of entities that an open item or an expectation names; they are dropped last."""
         items = (item.related_entity_ids or () for item in self.items if item.status is ItemStatus.ACTIVE)
         expectations = (expectation.expected_ids or () for expectation in self.expectations)
         return frozenset(id_ for ids in (*items, *expectations) for id_ in ids)
@@ -159,12 +159,12 @@ STATE_ADAPTER = TypeAdapter(AgentState)
 
 
 def is_settling(before: ExpectationStatus, after: ExpectationStatus) -> bool:
-    """Say whether an expectation may change like this: only once, from pending."""
+    """Say whether an expectation may change from one status to the other: only once, away from pending."""
     return before is ExpectationStatus.PENDING and after is not ExpectationStatus.PENDING
 
 
 def is_closing(before: ItemStatus, after: ItemStatus) -> bool:
-    """Say whether an item may change like this: only once, from active."""
+    """Say whether an item may change from one status to the other: only once, away from active."""
     return before is ItemStatus.ACTIVE and after is not ItemStatus.ACTIVE
 
 
@@ -188,7 +188,7 @@ R = TypeVar("R")
 
 
 def bound_state(state: AgentState, limits: StateLimits = DEFAULT_LIMITS) -> AgentState:
-    """Return the state within its limits.
+    """Return the agent state with each list cut to its limit, the least needed records dropped.
 
     Settled records are dropped before open ones, old before new; where everything is open, the newest is not added. An
     entity that an open item or an expectation names is never dropped for another.
@@ -211,20 +211,20 @@ def bound_state(state: AgentState, limits: StateLimits = DEFAULT_LIMITS) -> Agen
 
 
 def _keep_most_confident(assumptions: tuple[Assumption, ...], limit: int) -> tuple[Assumption, ...]:
-    """Drop the least confident first, the older of two equals before the newer."""
+    """Return at most `limit` assumptions; the least confident go first, the older of two equals."""
     order = sorted(range(len(assumptions)), key=lambda place: (assumptions[place].confidence, place))
     return _without_indexes(assumptions, order[: max(0, len(assumptions) - limit)])
 
 
 def _keep_open_first(expectations: tuple[StateExpectation, ...], limit: int) -> tuple[StateExpectation, ...]:
-    """Drop confirmed ones first, then failed, then pending; within each the oldest."""
+    """Return at most `limit` expectations; confirmed ones go first, then failed, then pending, oldest first."""
     rank = {ExpectationStatus.CONFIRMED: 0, ExpectationStatus.FAILED: 1, ExpectationStatus.PENDING: 2}
     order = sorted(range(len(expectations)), key=lambda place: (rank[expectations[place].status], place))
     return _without_indexes(expectations, order[: max(0, len(expectations) - limit)])
 
 
 def _keep_active_items(items: tuple[StateItem, ...], limit: int) -> tuple[StateItem, ...]:
-    """Drop settled ones first, the longest settled before the others; then the newest open ones."""
+    """Return at most `limit` items; the longest settled go first, then the newest open ones."""
     places = range(len(items))
     settled = [place for place in places if items[place].status is not ItemStatus.ACTIVE]
     settled.sort(key=lambda place: (items[place].updated_at, place))
@@ -234,7 +234,7 @@ def _keep_active_items(items: tuple[StateItem, ...], limit: int) -> tuple[StateI
 
 
 def _keep_named_entities(state: AgentState, limit: int) -> tuple[StateEntity, ...]:
-    """Drop the oldest that nothing open names first; then the newest."""
+    """Return at most `limit` entities; the oldest that nothing open names go first, then the newest."""
     entities = state.current_understanding.entities
     named = state.open_entity_ids()
     places = range(len(entities))
@@ -244,9 +244,11 @@ def _keep_named_entities(state: AgentState, limit: int) -> tuple[StateEntity, ..
 
 
 def _keep_newest(records: tuple[R, ...], limit: int) -> tuple[R, ...]:
+    """Return the last `limit` records."""
     return records[max(0, len(records) - limit) :]
 
 
 def _without_indexes(records: tuple[R, ...], places: list[int]) -> tuple[R, ...]:
+    """Return the records except those at these positions."""
     out = set(places)
     return tuple(record for place, record in enumerate(records) if place not in out)

@@ -8,6 +8,7 @@ from psycopg.types.json import Jsonb
 
 from mnemon.agentstate.change import CHANGE_ADAPTER, StateChange
 from mnemon.agentstate.state import STATE_ADAPTER, AgentState
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -53,13 +54,13 @@ class StateEntry:
 
 
 async def load_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
-    """Return the session's state; an empty one at version 0 when nothing was recorded yet."""
+    """Return the session's agent state with its version; an empty one at version 0 when nothing was recorded."""
     row = await tx.fetch_one_or_none(SQL["state"], org_id=scope.org_id, user_id=scope.user, session_id=session_id)
     return StoredState(state=AgentState(session_id=session_id), version=0) if row is None else _state_from_row(row)
 
 
 async def lock_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
-    """Create the session's row unless it exists, lock it until the transaction ends, and return the state."""
+    """Insert the session's `agent_states` row unless it exists, lock it until the commit, return the state."""
     owner = {"org_id": scope.org_id, "user_id": scope.user, "session_id": session_id}
     # A row that does not exist cannot be locked: without the insert, two first writers would both start at version 0.
     await tx.execute(SQL["begin_state"], **owner, document=_state_jsonb(AgentState(session_id=session_id)), now=tx.now)
@@ -67,7 +68,7 @@ async def lock_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
 
 
 async def append_entry(tx: Tx, scope: Scope, state: AgentState, entry: StateEntry) -> None:
-    """Append the entry to the journal and store the state as the document; followers are notified at commit."""
+    """Append an entry to `agent_state_journal` and store the new state; followers are notified at commit."""
     owner = {"org_id": scope.org_id, "user_id": scope.user, "session_id": state.session_id}
     await tx.execute(
         SQL["append"],
@@ -86,7 +87,7 @@ async def append_entry(tx: Tx, scope: Scope, state: AgentState, entry: StateEntr
 
 
 async def list_entries(tx: Tx, scope: Scope, session_id: str, *, after: int, most: int) -> list[StateEntry]:
-    """Return up to `most` journal entries after this seq, oldest first."""
+    """Return up to `most` entries of the session's agent state journal after this seq, oldest first."""
     rows = await tx.fetch_all(
         SQL["entries"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, after=after, most=most
     )
@@ -94,7 +95,7 @@ async def list_entries(tx: Tx, scope: Scope, session_id: str, *, after: int, mos
 
 
 async def has_turn_entry(tx: Tx, scope: Scope, session_id: str, turn_id: str, who: ChangeAuthor) -> bool:
-    """Say whether the journal has a change from this turn by this source."""
+    """Say whether the agent state journal has a change that this author made for this turn."""
     row = await tx.fetch_one_or_none(
         SQL["turn_is_in"],
         org_id=scope.org_id,
@@ -107,7 +108,7 @@ async def has_turn_entry(tx: Tx, scope: Scope, session_id: str, turn_id: str, wh
 
 
 async def has_later_reflection(tx: Tx, scope: Scope, session_id: str, at: datetime) -> bool:
-    """Say whether the journal has a reflection on a turn later than this time."""
+    """Say whether the agent state journal has a reflection of a turn that is later than this time."""
     row = await tx.fetch_one_or_none(
         SQL["reflected_after"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, at=at
     )
@@ -115,41 +116,36 @@ async def has_later_reflection(tx: Tx, scope: Scope, session_id: str, at: dateti
 
 
 async def list_session_ids(tx: Tx, scope: Scope) -> list[str]:
-    """Return the ids of the person's sessions that have a state."""
+    """Return the ids of the person's sessions that have an agent state."""
     rows = await tx.fetch_all(SQL["sessions_of"], org_id=scope.org_id, user_id=scope.user)
     return [str(row["session_id"]) for row in rows]
 
 
 async def count_settled(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str, int, int]]:
-    """Return each action with how many of its expectations were confirmed and how many failed, the most used first."""
+    """Return (action, confirmed, failed): how often expectations of each action came true, most used first."""
     rows = await tx.fetch_all(SQL["hit_rates"], org_id=scope.org_id, user_id=scope.user_id, most=most)
     return [(str(row["action"]), int(row["confirmed"]), int(row["failed"])) for row in rows]
 
 
 async def delete_person(tx: Tx, scope: Scope) -> dict[str, int]:
-    """Delete every state and journal of the person; return how many rows were deleted, per table."""
+    """Delete the person's rows of `agent_states` and `agent_state_journal`; return how many, per table."""
     journal = await tx.execute(SQL["forget_person_journal"], org_id=scope.org_id, user_id=scope.user)
     states = await tx.execute(SQL["forget_person"], org_id=scope.org_id, user_id=scope.user)
     return {"agent_states": states, "agent_state_journal": journal}
 
 
 def _state_from_row(row: Row) -> StoredState:
+    """Return the agent state and its version from an `agent_states` row."""
     return StoredState(state=STATE_ADAPTER.validate_python(row["document"]), version=int(row["version"]))
 
 
 def _entry_from_row(row: Row) -> StateEntry:
-    return StateEntry(
-        seq=int(row["seq"]),
-        turn_id=row["turn_id"],
-        who=ChangeAuthor(row["who"]),
-        reason=row["reason"],
-        change=CHANGE_ADAPTER.validate_python(row["update"]),
-        at=row["at"],
-        recorded_at=row["recorded_at"],
-    )
+    """Return the journal entry of an `agent_state_journal` row."""
+    return from_row(StateEntry, row, change=CHANGE_ADAPTER.validate_python(row["update"]))
 
 
 def _state_jsonb(state: AgentState) -> Jsonb:
+    """Return the agent state as a jsonb parameter, without None fields."""
     return Jsonb(STATE_ADAPTER.dump_python(state, mode="json", by_alias=True, exclude_none=True))
 
 
@@ -168,13 +164,13 @@ class HitRate:
 
     @property
     def rate(self) -> float | None:
-        """Return the share that was confirmed; None when none was settled."""
+        """Return the share of settled expectations that were confirmed; None when none was settled."""
         settled = self.confirmed + self.failed
         return None if settled == 0 else self.confirmed / settled
 
 
 async def load_hit_rates(tx: Tx, scope: Scope) -> tuple[HitRate, tuple[HitRate, ...]]:
-    """Return the hit rate over all actions, and per action, the most used first.
+    """Return how often expectations came true: in total, and per action with the most used first.
 
     Covers the scope's person, or everybody without one.
     """

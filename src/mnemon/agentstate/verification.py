@@ -24,7 +24,7 @@ class MatchVerdict(StrEnum):
 
 
 def match_result(expectation: StateExpectation, result: ToolOutcome) -> MatchVerdict:
-    """Return the verdict over every field that both have; an empty list and 0 are values and count."""
+    """Say whether a tool result meets the expectation, over the fields both have; an empty list and 0 count."""
     matches: list[bool] = []
     if expectation.expected_ids is not None and result.ids is not None:
         # A subset: a result may name more than was expected.
@@ -44,7 +44,7 @@ _MAX_QUOTE_CHARS = 600
 
 
 def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
-    """Return the delta that adds what the planner expects, each expectation pending."""
+    """Return the agent state delta that adds what the planner expects, each expectation pending."""
     return StateDelta(
         expectations=tuple(
             ExpectationProposal(
@@ -61,7 +61,7 @@ def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
 
 
 def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, new_id: NewId) -> StateDelta:
-    """Return the delta of one tool result: the entities and relations it names, and the expectation it settles.
+    """Return a tool result's agent state delta: entities and relations it names, the expectation it settles.
 
     A result settles at most one expectation: the first pending one of its action that it can be compared with. One
     that it cannot be compared with stays pending and does not block those after it.
@@ -89,7 +89,7 @@ def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, 
 
 
 def _next_settled_expectation(state: AgentState, result: ToolOutcome) -> tuple[StateExpectation | None, MatchVerdict]:
-    """Return the expectation that the result settles and the verdict; None when it settles none."""
+    """Return the pending expectation that the tool result settles, with the verdict; None when it settles none."""
     for expectation in state.expectations:
         if expectation.status is ExpectationStatus.PENDING and expectation.action == result.action:
             verdict = match_result(expectation, result)
@@ -99,7 +99,7 @@ def _next_settled_expectation(state: AgentState, result: ToolOutcome) -> tuple[S
 
 
 def _discrepancy_assumption(expectation: StateExpectation, result: ToolOutcome, id_: str) -> AssumptionProposal:
-    """Return the assumption that a failed expectation makes: what was expected, and what came instead."""
+    """Return the assumption that a failed expectation leads to: what was expected, and what came instead."""
     return AssumptionProposal(
         id=id_,
         hypothesis=f'{discrepancy_opening(expectation)}{_clip_text(summarize_result(result))}"',
@@ -111,7 +111,7 @@ def _discrepancy_assumption(expectation: StateExpectation, result: ToolOutcome, 
 def _contradicted_assumptions(
     state: AgentState, expectation: StateExpectation, result: ToolOutcome
 ) -> tuple[AssumptionProposal, ...]:
-    """Return the contradictions of earlier assumptions that this outcome, which now came true, does not occur."""
+    """Return evidence against the assumptions that earlier failures of this expectation had made."""
     return tuple(
         AssumptionProposal(id=assumption.id, contradicted_by=(result.id,))
         for assumption in state.assumptions
@@ -121,12 +121,12 @@ def _contradicted_assumptions(
 
 
 def discrepancy_opening(expectation: StateExpectation) -> str:
-    """Return the beginning of the assumption that a failure of this expectation makes."""
+    """Return the first words of the assumption that a failure of this expectation makes, to find it again."""
     return f'Expected "{_clip_text(expectation.expected_outcome)}" but got "'
 
 
 def summarize_result(result: ToolOutcome) -> str:
-    """Return the result in one line: its structured fields, then the beginning of its output."""
+    """Return a tool result in one line: its structured fields, then the beginning of its output."""
     parts = []
     if result.count is not None:
         parts.append(f"count {result.count}")
@@ -141,4 +141,5 @@ def summarize_result(result: ToolOutcome) -> str:
 
 
 def _clip_text(text: str) -> str:
+    """Return the text cut to the longest quote allowed, ending in "…" where it was cut."""
     return text if len(text) <= _MAX_QUOTE_CHARS else text[: _MAX_QUOTE_CHARS - 1] + "…"

@@ -34,7 +34,7 @@ class AgentIn(ApiModel):
     adapter_config: ConfigFields = Field(default_factory=dict)
 
     def as_draft(self) -> AgentDraft:
-        """Return the agent as the runs room takes it."""
+        """Return the requested agent as the draft that `runs.agents.create_agent` takes."""
         return AgentDraft(
             name=self.name,
             adapter=self.adapter,
@@ -62,7 +62,7 @@ class AgentPatch(ApiModel):
     adapter_config: ConfigFields | None = None
 
     def apply_to(self, agent: Agent) -> AgentDraft:
-        """Return the agent's draft with these changes applied."""
+        """Return the stored agent as a draft with the patch's fields in place of its own."""
         now = draft_from(agent)
         return AgentDraft(
             name=self.name or now.name,
@@ -90,7 +90,7 @@ class AgentMemoryOut(ApiModel):
 
     @classmethod
     def from_panel(cls, panel: MemoryPanel) -> Self:
-        """Build the response from a memory panel."""
+        """Return the response for an agent's memory panel."""
         return cls(
             enabled=panel.enabled,
             status=panel.status,
@@ -122,7 +122,7 @@ class AgentOut(ApiModel):
 
     @classmethod
     def from_agent(cls, agent: Agent, panel: MemoryPanel, now: datetime) -> Self:
-        """Build the response from an agent and its memory panel; `now` decides its next run."""
+        """Return the response for an agent and its memory panel; `now` decides its next run."""
         return cls(
             id=agent.id,
             name=agent.name,
@@ -152,7 +152,7 @@ class ChatMessageOut(ApiModel):
 
     @classmethod
     def from_message(cls, message: ChatMessage) -> Self:
-        """Build the response from a stored message."""
+        """Return the response for a stored message of an agent's chat."""
         return cls(id=message.id, turn_id=message.turn_id, role=message.role, content=message.content, at=message.at)
 
 

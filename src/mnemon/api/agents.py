@@ -18,7 +18,7 @@ from mnemon.api.agent_shapes import (
     ChatMessageOut,
     RunIn,
 )
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import Envelope, decode_cursor
 from mnemon.api.run_shapes import DecisionOut, RunOut
 from mnemon.api.runs import cards_of, page_of_runs, parse_seq, run_renderer
@@ -38,12 +38,13 @@ WriteDoor = Annotated[Door, needs(Grant.AGENTS_WRITE)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 
 
-@router.post("", status_code=201, responses=responses_for(AgentOut, status=201))
+@router.post("", status_code=201, responses=write_responses(AgentOut, status=201))
 async def create_agent(body: AgentIn, door: WriteDoor) -> Response:
     """Create an agent."""
     draft = body.as_draft()
 
     async def store_agent(tx: Tx) -> AgentOut:
+        """Insert the agent and return it as its response."""
         return await _agent_out(door, tx, await agents.create_agent(tx, door.org, draft, cards_of(door)))
 
     return await door.write(store_agent, status=201)
@@ -67,11 +68,12 @@ async def read_agent(agent_id: str, door: ReadDoor) -> Response:
     return door.reply(shown)
 
 
-@router.patch("/{agent_id}", responses=responses_for(AgentOut))
+@router.patch("/{agent_id}", responses=write_responses(AgentOut))
 async def edit_agent(agent_id: str, body: AgentPatch, door: WriteDoor) -> Response:
     """Change an agent; fields that are left out stay. Enabling its memory starts with an empty one."""
 
     async def store_changes(tx: Tx) -> AgentOut:
+        """Merge the patch into the stored agent, which is locked, and return it as its response."""
         # Locked, because the patch is merged with what is stored: two of them must not overlap.
         draft = body.apply_to(await agents.get_agent(tx, door.org, agent_id, locked=True))
         return await _agent_out(door, tx, await agents.edit_agent(tx, door.org, agent_id, draft, cards_of(door)))
@@ -79,11 +81,12 @@ async def edit_agent(agent_id: str, body: AgentPatch, door: WriteDoor) -> Respon
     return await door.write(store_changes)
 
 
-@router.delete("/{agent_id}", responses=responses_for(dict))
+@router.delete("/{agent_id}", responses=write_responses(dict))
 async def delete_agent(agent_id: str, door: WriteDoor) -> Response:
     """Delete an agent with its runs and its chat."""
 
     async def remove_agent(tx: Tx) -> dict[str, object]:
+        """Delete the agent with its runs and its chat; return the confirmation."""
         await agents.delete_agent(tx, door.org, agent_id)
         return {"id": agent_id, "deleted": True}
 
@@ -98,11 +101,12 @@ async def read_memory(agent_id: str, door: ReadDoor) -> Response:
     return door.reply(shown.memory)
 
 
-@router.post("/{agent_id}/memory/reset", responses=responses_for(AgentMemoryOut))
+@router.post("/{agent_id}/memory/reset", responses=write_responses(AgentMemoryOut))
 async def reset_memory(agent_id: str, door: WriteDoor) -> Response:
     """Clear the memory that the agent carries between runs; its chat stays visible."""
 
     async def clear_memory(tx: Tx) -> AgentMemoryOut:
+        """Empty the agent's Active Memory and return its new panel."""
         return (await _agent_out(door, tx, await agents.reset_memory(tx, door.org, agent_id))).memory
 
     return await door.write(clear_memory)
@@ -124,7 +128,7 @@ async def list_messages(agent_id: str, door: ReadDoor, limit: Limit = 50, cursor
 @router.post(
     "/{agent_id}/chat",
     response_model=None,
-    responses={**responses_for(AgentReplyOut, content=EVENT_STREAM), 202: {"model": Envelope[AgentReplyOut]}},
+    responses={**write_responses(AgentReplyOut, content=EVENT_STREAM), 202: {"model": Envelope[AgentReplyOut]}},
 )
 async def chat(agent_id: str, body: AgentChatIn, door: WriteDoor) -> Response:
     """Send the agent a message; return its reply as Server-Sent Events, or as one JSON object with `stream: false`.
@@ -143,7 +147,7 @@ async def chat(agent_id: str, body: AgentChatIn, door: WriteDoor) -> Response:
     return door.reply(reply, status=202 if reply.reply is None else 200)
 
 
-@router.post("/{agent_id}/runs", status_code=202, responses=responses_for(RunOut, status=202))
+@router.post("/{agent_id}/runs", status_code=202, responses=write_responses(RunOut, status=202))
 async def start_run(agent_id: str, door: WriteDoor, body: RunIn | None = None) -> Response:
     """Queue a run of the agent."""
     prompt = body.prompt if body else None
@@ -168,12 +172,13 @@ async def list_decisions(agent_id: str, door: ReadDoor, limit: Annotated[int, Qu
 
 
 async def _agent_out(door: Door, tx: Tx, agent: Agent) -> AgentOut:
+    """Return the agent's response, with the panel of its memory read in this transaction."""
     panels = await agents.list_memory_panels(tx, door.org, [agent])
     return AgentOut.from_agent(agent, panels[agent.id], tx.now)
 
 
 async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str, str | None]:
-    """Queue a chat turn; return its id and the id of the session it continues, if any.
+    """Queue a message to the agent; return its chat turn's id and the id of the session it continues, if any.
 
     A retry with the same Idempotency-Key gets the first request's turn.
     """
@@ -193,14 +198,14 @@ async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str
 
 
 async def _stream_chat(door: Door, turn_id: str, session_id: str | None) -> AsyncIterator[str]:
-    """Yield the turn's events while the key is valid; the reply is made and stored in any case."""
+    """Yield the chat turn's events as Server-Sent Events while the key is valid; the reply is stored in any case."""
     async with door.until_key_ends() as over:
         async for text in stream_chat_turn(door.services.db, door.org, turn_id, session_id, over):
             yield text
 
 
 async def _complete_reply(door: Door, turn_id: str) -> AgentReplyOut:
-    """Return the turn's reply, without text while no worker has taken it up; raise Conflict when it failed.
+    """Return the reply of an agent's chat turn, without text while no worker took it; raise Conflict if it failed.
 
     A failed turn is final and its message kept, so repeating the request would not help: no 503, which invites a retry.
     """

@@ -31,7 +31,7 @@ from mnemon.agentstate.state import (
     Understanding,
 )
 from mnemon.agentstate.store import ChangeAuthor, HitRate, StateEntry, StoredState, load_hit_rates
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Name, decode_cursor, error_line
 from mnemon.clock import format_time
 from mnemon.db.tx import Tx
@@ -84,7 +84,7 @@ class ActionRateOut(ApiModel):
 
     @classmethod
     def from_hit_rate(cls, hits: HitRate) -> Self:
-        """Build the response from the counts of one action."""
+        """Return the response for one action's confirmed and failed expectations."""
         return cls(action=hits.action, confirmed=hits.confirmed, failed=hits.failed, rate=hits.rate)
 
 
@@ -98,7 +98,7 @@ class HitRateOut(ApiModel):
 
     @classmethod
     def from_hit_rates(cls, total: HitRate, actions: tuple[HitRate, ...]) -> Self:
-        """Build the response from the total and the counts per action."""
+        """Return the response for expectations' hit rates, in total and per action."""
         return cls(
             confirmed=total.confirmed,
             failed=total.failed,
@@ -118,7 +118,7 @@ _HEARTBEAT_EVERY = 15
 
 
 def _list_too_long(value: Any) -> str | None:
-    """Return the name of the first list with too many members, at any depth; None if there is none."""
+    """Return the name of the first list in the JSON with too many members, at any depth; None if there is none."""
     for name, part in value.items() if isinstance(value, dict) else ():
         if isinstance(part, list) and len(part) > MAX_MEMBERS:
             return str(name)
@@ -128,7 +128,7 @@ def _list_too_long(value: Any) -> str | None:
 
 
 def _validate_strictly(value: Any) -> Any:
-    """Validate a patch without dropping any part of it; a list that is too long is refused before it is parsed."""
+    """Parse a PATCH body of an agent state with no part dropped; refuse a list that is too long unparsed."""
     if (name := _list_too_long(value)) is not None:
         raise ValueError(f"{name} has more than {MAX_MEMBERS:,} members")
     return AgentStatePatch.model_validate(value, context={"strict": True})
@@ -161,7 +161,7 @@ async def get_history(
     return door.page([_entry_json(e) for e in entries], limit=limit, position=lambda e: str(e["version"]))
 
 
-@router.patch("/sessions/{session_id}/agent-state", responses=responses_for(AgentStateOut))
+@router.patch("/sessions/{session_id}/agent-state", responses=write_responses(AgentStateOut))
 async def patch_agent_state(
     session_id: SessionId,
     door: WriteDoor,
@@ -172,6 +172,7 @@ async def patch_agent_state(
     version = _parse_if_match(if_match)
 
     async def apply_patch(tx: Tx) -> AmendResult:
+        """Lock the person and the session's state, apply the patch and return the outcome; raise Stale."""
         await lock_person_shared(tx, await _session_scope(tx, door, session_id))
         # Look the session up again: the person may have been forgotten before the lock was granted.
         scope = await _session_scope(tx, door, session_id)
@@ -210,33 +211,36 @@ async def get_hit_rate(door: ReadDoor, user_id: Annotated[Name | None, Query(ali
 
 
 def event_body(update: StateUpdate) -> dict[str, Any]:
-    """Return the data of an `agent_state_update` event; its id is the version."""
+    """Return the data of an `agent_state_update` event, whose event id is the state's version."""
     return {"sessionId": update.session_id, "version": update.version, "update": _change_json(update.change)}
 
 
 def answer_body(update: StateUpdate | None) -> dict[str, Any] | None:
-    """Return `agentStateUpdate` of a response: the event's data and the update's own fields; None for no change."""
+    """Return `agentStateUpdate` of a response: the event's data and the changed fields; None for no change."""
     return None if update is None else {**_change_json(update.change), **event_body(update)}
 
 
 def state_document(held: StoredState) -> dict[str, Any]:
-    """Return the state as JSON, with its version."""
+    """Return the stored agent state as JSON, with its version."""
     shown = replace(held.state, assumptions=_round_confidence(held.state.assumptions))
     fields = STATE_ADAPTER.dump_python(shown, mode="json", by_alias=True, exclude_none=True)
     return {**fields, "version": held.version}
 
 
 def _change_json(change: StateChange) -> dict[str, Any]:
+    """Return a change of an agent state as JSON, confidences rounded for display."""
     shown = change if change.assumptions is None else replace(change, assumptions=_round_confidence(change.assumptions))
     fields: dict[str, Any] = CHANGE_ADAPTER.dump_python(shown, mode="json", by_alias=True, exclude_none=True)
     return fields
 
 
 def _round_confidence(assumptions: tuple[Assumption, ...]) -> tuple[Assumption, ...]:
+    """Return the assumptions with their confidence rounded to two places."""
     return tuple(replace(a, confidence=round(a.confidence, 2)) for a in assumptions)
 
 
 def _amended_json(amended: AmendResult, *, seen: bool) -> dict[str, Any]:
+    """Return the response to a PATCH: the state (its version alone unless `seen`) and what was not applied."""
     state = state_document(amended.held)
     # A key that may write the state but not read it is told only the new version.
     shown = state if seen else {"sessionId": state["sessionId"], "version": state["version"]}
@@ -244,6 +248,7 @@ def _amended_json(amended: AmendResult, *, seen: bool) -> dict[str, Any]:
 
 
 def _entry_json(entry: StateEntry) -> dict[str, Any]:
+    """Return an entry of the agent state's journal as JSON."""
     return {
         "version": entry.seq,
         "turnId": entry.turn_id,
@@ -256,6 +261,7 @@ def _entry_json(entry: StateEntry) -> dict[str, Any]:
 
 
 async def _session_scope(tx: Tx, door: Door, session_id: str) -> Scope:
+    """Return the scope of the person whose session this is; raise NotFound where the key cannot see it."""
     found = await sessions.find_session(tx, door.visible_scope, session_id)
     if found is None:
         raise NotFound("session")
@@ -263,6 +269,7 @@ async def _session_scope(tx: Tx, door: Door, session_id: str) -> Scope:
 
 
 async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) -> AsyncIterator[str]:
+    """Yield the session's agent state changes after this version as Server-Sent Events until the key ends."""
     quiet = 0
     # Tells the client to reconnect one second after the stream breaks.
     yield "retry: 1000\n\n"
@@ -282,6 +289,7 @@ async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) 
 
 
 def _parse_if_match(if_match: str | None) -> int | None:
+    """Return the version in an If-Match header, None for `*`; raise Invalid when missing or malformed."""
     if if_match is None:
         raise Invalid(
             'Say which version the change is for: `If-Match: "<version>"`, as GET gives it in `version` and ETag.',
@@ -296,6 +304,7 @@ def _parse_if_match(if_match: str | None) -> int | None:
 
 
 def _parse_event_id(text: str) -> int:
+    """Return the journal version in a Last-Event-ID header; raise Malformed for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise Malformed(
             "This is not the id of an event. Use the id of an event of this session, a whole number.", code="bad_place"

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, write_responses
 from mnemon.api.models import ApiModel, Name, NonEmptyText
 from mnemon.api.sse import EVENT_STREAM, ReplyOut, UsageOut, replay_response, stream_response
 from mnemon.chat.request import TurnRequest
@@ -21,7 +21,7 @@ from mnemon.turn import Role, Turn
 
 
 async def start_turn(door: Door, request: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
-    """Start the reply to a turn for the caller of this request, or return its stored reply."""
+    """Start the reply to a chat turn for this request's caller and return its stream, or its stored reply."""
     key = await door.idempotency_key()
     reply_key = None if key is None else ReplyKey(key=key, concerns=door.concerned, format_reply=_reply_json)
     caller = ChatCaller(org=door.org, record=door.audit_write, reply_key=reply_key)
@@ -29,6 +29,7 @@ async def start_turn(door: Door, request: TurnRequest, tools: ToolsByName) -> Re
 
 
 def _reply_json(turn: Turn, reply: str, usage: Usage) -> KeptReply:
+    """Return the JSON of a finished reply, as `stream: false` sends it and a retry gets it again."""
     message = last_message(turn, Role.ASSISTANT)
     made = ReplyOut(
         turn_id=turn.id,
@@ -53,7 +54,7 @@ class ChatIn(ApiModel):
     stream: bool = True
 
 
-@router.post("", response_model=None, responses=responses_for(ReplyOut, content=EVENT_STREAM))
+@router.post("", response_model=None, responses=write_responses(ReplyOut, also=(404,), content=EVENT_STREAM))
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Send a message; return the reply, made with the person's memory, as Server-Sent Events.
 
@@ -69,6 +70,7 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
 
 
 async def _turn_request(body: ChatIn, door: Door) -> TurnRequest:
+    """Return the chat request as a turn of the person it names, its message embedded already."""
     scope, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
     return TurnRequest(
         scope=scope,

@@ -65,7 +65,7 @@ class ConnectionLimits:
 
 
 def protocol_class(bounds: ConnectionLimits) -> "type[BoundedProtocol]":
-    """Return the protocol for a server with these limits as uvicorn takes it: a class."""
+    """Return a subclass of the HTTP protocol with these limits; uvicorn takes a class, not an instance."""
     return type("ProtocolWithinBounds", (BoundedProtocol,), {"bounds": bounds, "uvicorn_log": _uvicorn_log()})
 
 
@@ -85,6 +85,7 @@ class BoundedProtocol(HttpToolsProtocol):
     uvicorn_log: logging.Logger
 
     def __init__(self, *args: Any, **options: Any) -> None:
+        """Start with no request and no timer running."""
         super().__init__(*args, **options)
         self.logger = self.uvicorn_log
         self._timer: asyncio.TimerHandle | None = None
@@ -95,25 +96,27 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._body_bytes = 0
         self._dropped = 0
-        self.url = b""  # uvicorn sets it at a request's first byte; a refused one may lack it
+        # uvicorn sets the address at a request's first byte; a refused one may lack it.
+        self.url = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request, or refuse the connection if there are too many."""
+        """Start waiting for the connection's first request; answer 503 if there are too many connections."""
         super().connection_made(transport)
         if len(self.connections) > self.bounds.most:
             self._make_room()
+        # `_make_room` may have closed this very connection.
         if not transport.is_closing():
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timers."""
+        """Cancel the connection's timers and take it off the lists of waiting connections."""
         self._stop_waiting()
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the bytes within the limit on a head; drop them once the request is answered or refused."""
+        """Parse arriving bytes up to the limit on a request's head; drop them once the request is answered."""
         if self._is_dropping():
             self._dropped += len(data)
             if self._dropped > self.bounds.most_dropped:
@@ -132,7 +135,8 @@ class BoundedProtocol(HttpToolsProtocol):
         """Refuse a request that the parser rejects, or whose head is too large; uvicorn calls this."""
         cycle = self._last_cycle
         if cycle is not None and cycle.response_started and (self._body_expected or not cycle.response_complete):
-            self.abort_connection("bad_request")  # a response has begun, so none can be written
+            # A response has begun, so none can be written.
+            self.abort_connection("bad_request")
         elif len(self.url) > _MAX_URL_BYTES or self._head_is_large():
             self._refuse_head()
         else:
@@ -140,25 +144,28 @@ class BoundedProtocol(HttpToolsProtocol):
             self._start_lingering()
 
     def on_headers_complete(self) -> None:
-        """Start the body's timer; a head that is too large is handled as a parser error."""
+        """Start the timer for the request's body; a head that is too large is handled as a parser error."""
         if self._head_is_large():
-            raise OverflowError  # httptools passes it on as a parser's error, and `send_400_response` is called
-        self._stop_waiting()  # before `_asked` is set: it decides which list the connection is in
+            # httptools passes it on as a parser's error, and `send_400_response` is called.
+            raise OverflowError
+        # Before `_asked` is set: it decides which list the connection is in.
+        self._stop_waiting()
         self._asked = True
         self._body_bytes = 0
         self._dropped = 0
         self._start_timer(self._check_body)
-        super().on_headers_complete()  # raises for an address that cannot be read: there is no request then
+        # This raises for an address that cannot be read: there is no request then.
+        super().on_headers_complete()
         self._body_expected = True
         self.cycle.transport = cast("asyncio.Transport", _CycleTransport(self))
 
     def on_body(self, body: bytes) -> None:
-        """Count the bytes of the body for the minimum rate."""
+        """Count the bytes of the request's body for the check of its minimum rate."""
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Stop the body's timer; where the request was answered before its body was complete, wait for the next."""
+        """Stop the timer for the request's body; if the response came before its end, wait for the next request."""
         answered = self._is_answered()  # before the body was there: a refusal
         self._body_expected = False
         super().on_message_complete()
@@ -168,7 +175,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        """List the connection as idle; if the body is still arriving, limit the time it may take."""
+        """Wait for the next request; if this one's body is still arriving, limit the time it may take."""
         super().on_response_complete()
         if self._lingers:
             self._unset_keepalive_if_required()
@@ -199,44 +206,50 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _waiting_list(self) -> "OrderedDict[BoundedProtocol, None]":
+        """The server's list this connection waits in: `silent` before its first request, `idle` after."""
         return self.bounds.idle if self._asked else self.bounds.silent
 
     def _is_idle(self) -> bool:
-        """Say whether the next byte is the first of another request."""
+        """Say whether the connection is between requests, so that the next byte begins one."""
         return self._asked and self._is_answered() and self._timer is None
 
     @property
     def _last_cycle(self) -> RequestResponseCycle | None:
-        """The last request with its response; None before the first, which uvicorn's types do not admit."""
+        """The connection's last request with its response; None before the first, unlike uvicorn's types say."""
         return cast("RequestResponseCycle | None", self.cycle)
 
     def _is_answered(self) -> bool:
-        """Say whether the last request has been answered in full."""
+        """Say whether the connection's last request has been answered in full."""
         return self._last_cycle is not None and self._last_cycle.response_complete
 
     def _is_dropping(self) -> bool:
-        """Say whether arriving bytes are dropped: nothing more will be sent, or they belong to an answered request."""
+        """Say whether arriving bytes are dropped: the connection is closing, or their request is answered."""
         return self._lingers or (self._body_expected and self._is_answered())
 
     def _start_lingering(self) -> None:
-        """Close the sending side and drop what arrives until the client closes as well."""
+        """Close the connection's sending side and drop what arrives until the client closes as well."""
         self._stop_waiting()
         self._lingers = True
         self._waiting_list[self] = None  # it may be closed to make room
         self._start_timer(lambda: self.abort_connection("slow_body"))
+        # While reading is paused the bytes stay in the socket, and closing it would reset the connection.
         self.flow.resume_reading()
         if self._last_cycle is not None and not self._is_answered():
-            self._last_cycle.disconnected = True  # the application's response can no longer be sent
+            # The application's response can no longer be sent.
+            self._last_cycle.disconnected = True
             self._last_cycle.message_event.set()
+        # Half a close: the client sees the end of the response and can still send the rest of its request.
         self.transport.write_eof()
 
     def _await_head(self) -> None:
+        """List the connection as waiting for a request and start the timer for its head."""
         self._head_bytes = 0
         self._waiting_list.pop(self, None)
         self._waiting_list[self] = None
         self._start_timer(self._on_head_timeout)
 
     def _on_head_timeout(self) -> None:
+        """Answer 408 and close where part of a request's head came; abort an idle connection."""
         if self._head_bytes:
             self._refuse(408, "The request's head did not come in time. Send the request again.", why="slow_head")
             self.transport.close()
@@ -244,7 +257,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.abort_connection("slow_head")
 
     def _check_body(self) -> None:
-        """Wait another period if enough of the body arrived or reading is paused; otherwise give the request up."""
+        """Keep waiting if enough of the body arrived or reading is paused; otherwise refuse the request."""
+        # uvicorn pauses reading while the application is slow to take the body: that is not the client's fault.
         if self._body_bytes >= _MIN_BODY_BYTES or self.flow.read_paused:
             self._body_bytes = 0
             self._start_timer(self._check_body)
@@ -255,39 +269,44 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close the connection that has waited longest for a request; if none waits, refuse this one."""
+        """Close the connection that has waited longest for a request; if none waits, answer this one 503."""
         if waiting := self.bounds.silent or self.bounds.idle:
             longest, _ = waiting.popitem(last=False)
             longest.abort_connection("made_room")
         elif len(self.connections) <= self.bounds.most + _MAX_TOLD_REFUSALS:
             CONNECTIONS_CLOSED.labels("refused").inc()
+            # Read and then answered 503, so that the client learns why.
             self.app = _busy_app(self.bounds.clock)
         else:
             self.abort_connection("refused")
 
     def _start_timer(self, late: Callable[[], None]) -> None:
+        """Call `late` after the timeout, in place of the timer that runs."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self.loop.call_later(self.bounds.timeout_s, late)
 
     def _stop_waiting(self) -> None:
+        """Take the connection off the waiting lists and stop its timer."""
         self._waiting_list.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _head_is_large(self) -> bool:
-        """Say whether the head that was just parsed is too large, even if it came in one piece."""
-        headers = getattr(self, "headers", ())  # uvicorn sets them when a request's first byte is read
+        """Say whether the request head just parsed exceeds the limit, even if it came in one piece."""
+        # uvicorn sets them when a request's first byte is read.
+        headers = getattr(self, "headers", ())
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > MAX_HEAD_BYTES
 
     def _refuse_head(self) -> None:
+        """Answer 431 for a head over 64 KB, and drop what the client still sends."""
         detail = "The request's head is larger than 64 KB. Send less in its address and headers."
         self._refuse(431, detail, why="large_head")
         self._start_lingering()
 
     def _refuse(self, status: int, detail: str, *, why: str) -> None:
-        """Write a problem as the response, where none has begun; the caller then closes."""
+        """Log the refusal and write a problem as the response, which must not have begun; the caller then closes."""
         CONNECTIONS_CLOSED.labels(why).inc()
         self._stop_waiting()
         request_id = new_id("req", self.bounds.clock.now())
@@ -295,6 +314,7 @@ class BoundedProtocol(HttpToolsProtocol):
         response = problem(request_id, status, detail, why)
         response.headers["x-request-id"] = request_id
         response.headers["connection"] = "close"
+        # Written by hand: a refused request may have no cycle that uvicorn could respond through.
         first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
         lines = [first, *(b": ".join(one) for one in response.raw_headers)]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
@@ -310,11 +330,13 @@ class _CycleTransport:
     """The transport that uvicorn's request cycle uses; its close waits until the client can have read the response."""
 
     def __init__(self, protocol: BoundedProtocol) -> None:
+        """Pass writes straight to the connection's transport; only `close` differs."""
         self._protocol = protocol
         self.write = protocol.transport.write
         self.is_closing = protocol.transport.is_closing
 
     def close(self) -> None:
+        """Close the connection once the client can have read the response."""
         self._protocol.close_when_read()
 
 
@@ -322,6 +344,7 @@ def _busy_app(clock: Clock) -> ASGIApp:
     """Return an application that answers every request with 503, for a connection above the limit."""
 
     async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the request 503 `too_many_connections` and have the connection closed."""
         detail = f"The server has as many connections as it takes. Try again in {_RETRY_AFTER_S} s."
         request_id = new_id("req", clock.now())
         response = problem(request_id, 503, detail, "too_many_connections", retry_after=_RETRY_AFTER_S)
@@ -333,7 +356,7 @@ def _busy_app(clock: Clock) -> ASGIApp:
 
 
 def allow_open_files(wanted: int) -> None:
-    """Raise the limit on open files as far as the system permits: each connection needs one."""
+    """Raise the process's limit on open files towards `wanted` as far as permitted: each connection needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -68,7 +68,7 @@ class ContextOut(ApiModel):
 
     @classmethod
     def from_context(cls, context: AssembledContext, agent_state: dict[str, Any] | None) -> Self:
-        """Build the response from an assembled context."""
+        """Return the response for an assembled context: prompt, layers, what was left out, messages."""
         pack = context.pack
         return cls(
             system=pack.system,
@@ -86,7 +86,7 @@ class ContextOut(ApiModel):
         )
 
 
-@router.post("", responses=responses_for(ContextOut))
+@router.post("", responses=responses_for(ContextOut, also=(404,)))
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Return the context that a chat turn with this message would get. Nothing is stored."""
     person, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
@@ -102,6 +102,7 @@ async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)])
 async def _read_context(
     tx: Tx, door: Door, body: ContextIn, scope: Scope, vector: np.ndarray | None
 ) -> AssembledContext:
+    """Return the context a chat turn with this message would get, limited to what the key may see."""
     return await preview_context(
         tx,
         door.services,

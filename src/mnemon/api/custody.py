@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, write_responses
 from mnemon.api.models import ApiModel, Name
 from mnemon.api.users import ReceiptOut
 from mnemon.custody.forget_memory import forget_memory
@@ -20,23 +20,25 @@ router = APIRouter(prefix="/api", tags=["custody"], route_class=JsonRoute)
 
 
 class ImportedOut(ApiModel):
-    """The rows of an import per table: stored, and kept because they were there already."""
+    """The rows of an import per table: stored, kept because they were there already, left out because forgotten."""
 
     user_id: str
     stored: dict[str, int]
     kept: dict[str, int]
+    forgotten: dict[str, int]
 
     @classmethod
     def from_import(cls, imported: ImportResult) -> Self:
-        """Build the response from an import's result."""
-        return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept)
+        """Return the response for an import: rows stored, kept and left out as forgotten, per table."""
+        return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept, forgotten=imported.forgotten)
 
 
-@router.delete("/memories/{memory_id}", responses=responses_for(ReceiptOut), tags=["memories"])
+@router.delete("/memories/{memory_id}", responses=write_responses(ReceiptOut), tags=["memories"])
 async def forget(memory_id: str, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Forget a memory: its text is removed from everything that holds it. Returns a receipt."""
 
     async def remove_memory(tx: Tx) -> Receipt:
+        """Forget the memory, if the key may see its person, and return the receipt."""
         return await forget_memory(tx, await browse.scope_of_memory(tx, door.visible_scope, memory_id), memory_id)
 
     return await door.write(remove_memory, ReceiptOut.from_receipt)
@@ -47,7 +49,7 @@ _NDJSON_BODY: dict[str, Any] = {
 }
 
 
-@router.post("/import", responses=responses_for(ImportedOut), openapi_extra=_NDJSON_BODY)
+@router.post("/import", responses=write_responses(ImportedOut), openapi_extra=_NDJSON_BODY)
 async def import_user(
     door: Annotated[Door, needs(Grant.CUSTODY)],
     user_id: Annotated[Name | None, Query(alias="userId")] = None,
@@ -60,6 +62,7 @@ async def import_user(
     body, rule = await door.request.body(), _admission_rule(door)
 
     async def import_rows(tx: Tx) -> ImportResult:
+        """Import the lines of the body, each checked by the rule for this key."""
         return await import_person(
             tx, door.org.org_id, _body_lines(body), user_id=user_id, admit=door.person_scope, admit_row=rule
         )
@@ -68,12 +71,13 @@ async def import_user(
 
 
 def _admission_rule(door: Door) -> AdmitRow:
-    """Return the rule for an import's rows: all of them, or for a bound key only those it could have written itself."""
+    """Return the check on an import's rows: all pass, or for a bound key only what it could have written itself."""
     if door.principal.bound_user is None:
         return admit_any_row
     return bound_key_rule(agent_state=door.has_grant(Grant.AGENT_STATE_WRITE))
 
 
 async def _body_lines(body: bytes) -> AsyncIterator[bytes]:
+    """Yield the lines of the request's body."""
     for one in body.split(b"\n"):
         yield one

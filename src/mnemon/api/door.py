@@ -15,13 +15,14 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, TypeAdapter
 
 from mnemon.access import idempotency
-from mnemon.access.audit import ids_in, record_write
+from mnemon.access.audit import CLI_ACTOR, ids_in, record_write
 from mnemon.access.grants import Grant, Principal, missing_scope_error, other_person_error
 from mnemon.access.keys import KeyWatch, StreamEnd, authenticate
+from mnemon.access.local_operator import LocalOperator
 from mnemon.api.models import Envelope, Page, encode_cursor
 from mnemon.api.problems import openapi_problem
 from mnemon.db.tx import Tx
-from mnemon.errors import Contended, Invalid, NotAllowed, Unauthenticated, WrongMediaType
+from mnemon.errors import Contended, NotAllowed, Unauthenticated, WrongMediaType
 from mnemon.event_loop import run_off_loop
 from mnemon.input_checks import parse_json
 from mnemon.memory.trust import Trust, trust_of
@@ -33,10 +34,11 @@ class JsonRequest(Request):
     """A request whose JSON is refused before a handler sees it if it exceeds the limits."""
 
     async def json(self) -> Any:
-        """Return the parsed body; a large one is parsed in a thread."""
+        """Return the request's parsed JSON body, refused beyond the limits; a large one is parsed in a thread."""
         if not hasattr(self, "_json"):
             body = await self.body()
-            self._json = await run_off_loop(len(body) // 16, lambda: parse_json(body))  # 64 KB take 1 ms in place
+            # Parsing 64 KB in place takes 1 ms.
+            self._json = await run_off_loop(len(body) // 16, lambda: parse_json(body))
         return self._json
 
 
@@ -44,10 +46,11 @@ class JsonRoute(APIRoute):
     """A route whose request is a JsonRequest."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler, given a JsonRequest."""
+        """Return FastAPI's handler of the route, which gets a JsonRequest in place of a Request."""
         handle = super().get_route_handler()
 
         async def handle_within_limits(request: Request) -> Response:
+            """Call the handler with a request that checks its JSON."""
             return await handle(JsonRequest(request.scope, request.receive))
 
         return handle_within_limits
@@ -75,7 +78,6 @@ def sent_as_json(request: Request) -> bool:
 R = TypeVar("R")
 CONTENTION_RETRIES = 3
 """How often an effect that lost to another writer is run again before the caller gets a 503."""
-_COMMON_STATUSES = (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
 _JSON_ADAPTER: TypeAdapter[Any] = TypeAdapter(Any)
 _bearer = HTTPBearer(auto_error=False, bearerFormat="mnk_<org>_<secret>", scheme_name="key")
 
@@ -84,6 +86,7 @@ class Door:
     """One request whose key has been checked."""
 
     def __init__(self, request: Request, principal: Principal, services: Services) -> None:
+        """Keep the request, its authenticated caller and the services; nothing is read yet."""
         self.request = request
         self.principal = principal
         self.services = services
@@ -130,16 +133,16 @@ class Door:
         return Scope(org_id=self.principal.org_id, user_id=self.bound_user_id)
 
     def has_grant(self, grant: Grant) -> bool:
-        """Say whether the key has the scope."""
+        """Say whether the request's key has this scope."""
         return self.principal.may(grant)
 
     def require_grant(self, grant: Grant) -> None:
-        """Refuse a key that lacks the scope."""
+        """Raise NotAllowed for a request whose key lacks this scope."""
         if not self.principal.may(grant):
             raise missing_scope_error(self.principal, grant)
 
     def require_unbound(self) -> None:
-        """Refuse a key that is bound to one person, where a resource belongs to the whole organization."""
+        """Raise NotAllowed for a key bound to one person, where a resource belongs to the whole organization."""
         if self.principal.bound_user is not None:
             raise NotAllowed(
                 "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
@@ -167,7 +170,7 @@ class Door:
         status: int | Callable[[R], int] = 200,
         headers: dict[str, str] | None = None,
     ) -> Response:
-        """Run the effect in one transaction and store its reply with it, so that a retry gets the same reply.
+        """Run the effect in one transaction, store its reply for retries, and return it as the response.
 
         An effect that failed because of contention with another writer is run again: its first try was rolled back.
         """
@@ -185,6 +188,7 @@ class Door:
         status: int | Callable[[R], int],
         headers: dict[str, str] | None,
     ) -> Response:
+        """Run the effect, its audit entry and its stored reply in one transaction; replay a reply stored before."""
         async with self.tx() as tx:
             # In the effect's transaction: a crash leaves effect and reply, or neither (docs/decisions/0005).
             if key is not None:
@@ -192,9 +196,9 @@ class Door:
                 if kept is not None and kept.status is not None:
                     return _replay_reply(kept)
             result = await effect(tx)
-            shown = _to_json(render(result))
+            shown = render(result)
             response = self.reply(shown, status=status(result) if callable(status) else status, headers=headers)
-            self.audit_write(tx, *ids_in(shown))
+            self.audit_write(tx, *ids_in(_top_level(shown)))
             if key is not None:
                 body = bytes(response.body)
                 await idempotency.store_reply(
@@ -224,56 +228,68 @@ class Door:
         key = self.request.headers.get("Idempotency-Key")
         if key is None:
             return None
-        if not 1 <= len(key) <= 255 or not key.isprintable():
-            raise Invalid("An Idempotency-Key has 1 to 255 printable characters.", code="bad_idempotency_key")
         url = self.request.url
         fingerprint = idempotency.request_fingerprint(
             self.request.method, url.path, url.query, await self.request.body()
         )
-        return idempotency.IdempotencyKey(caller=self.principal.key_id, key=key, fingerprint=fingerprint)
+        return idempotency.IdempotencyKey(
+            caller=self.principal.key_id, key=idempotency.check_key(key), fingerprint=fingerprint
+        )
 
-    def reply(self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-        """Return a response with the data in its envelope."""
-        body = {"data": _to_json(data), "meta": {"requestId": self.request_id}}
-        return Response(_JSON_ADAPTER.dump_json(body), status, headers, media_type="application/json")
+    def reply(
+        self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None, omit_unset: bool = False
+    ) -> Response:
+        """Return a response with the data in its envelope; `omit_unset` leaves out the fields that were not set."""
+        body = {"data": data, "meta": {"requestId": self.request_id}}
+        text = _JSON_ADAPTER.dump_json(body, by_alias=True, exclude_unset=omit_unset)
+        return Response(text, status, headers, media_type="application/json")
 
     def page(self, items: Sequence[Any], *, limit: int, position: Callable[[Any], str]) -> Response:
-        """Return a response with a page of at most `limit` items; pass one item more to say that more follow.
+        """Return a response with at most `limit` items and the next cursor; pass one item more if more follow.
 
         `position` returns an item's place, which the cursor of the next request carries.
         """
         shown = list(items[:limit])
         following = encode_cursor(position(shown[-1])) if len(items) > limit else None
         meta = {"requestId": self.request_id, "nextCursor": following}
-        body = {"data": [_to_json(item) for item in shown], "meta": meta}
-        return Response(_JSON_ADAPTER.dump_json(body), media_type="application/json")
+        text = _JSON_ADAPTER.dump_json({"data": shown, "meta": meta}, by_alias=True)
+        return Response(text, media_type="application/json")
 
 
-def _to_json(data: Any) -> Any:
+def _top_level(data: Any) -> Any:
+    """Return a model, or each model of a list, as a mapping from its JSON names to its values; others as they are."""
     if isinstance(data, BaseModel):
-        return data.model_dump(mode="json", by_alias=True)
-    return [_to_json(item) for item in data] if isinstance(data, list | tuple) else data
+        fields = type(data).model_fields
+        return {field.serialization_alias or name: getattr(data, name) for name, field in fields.items()}
+    return [_top_level(item) for item in data] if isinstance(data, list) else data
 
 
 def _replay_reply(kept: idempotency.StoredReply) -> Response:
+    """Return the stored reply as a response with the header `Idempotent-Replayed`."""
     return Response(kept.body, kept.status or 200, {"Idempotent-Replayed": "true"}, media_type="application/json")
 
 
 async def _authenticate_request(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Principal:
+    """Return the caller of the request's bearer key and count it for the rate limit; raise Unauthenticated."""
     if credentials is None:
         raise Unauthenticated(
             "No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
         )
     services: Services = request.app.state.services
-    principal = await authenticate(services.db, credentials.credentials)
-    # Counted here, before the scope is checked: a request that is refused for it counts, too.
-    request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
+    operator: LocalOperator = request.app.state.operator
+    bearer = credentials.credentials
+    principal = await operator.authenticate(services.db, bearer) or await authenticate(services.db, bearer)
+    # Counted here, before the scope is checked: a request that is refused for it counts, too. The local operator has
+    # the database itself, so a limit on commands would protect nothing.
+    if principal.key_id != CLI_ACTOR:
+        request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
     return principal
 
 
 async def _open_door(request: Request, principal: Annotated[Principal, Depends(_authenticate_request)]) -> Door:
+    """Return the Door of an authenticated request; raise where its body is not sent as JSON."""
     await require_json(request)
     return Door(request, principal, request.app.state.services)
 
@@ -282,6 +298,7 @@ def needs(grant: Grant) -> Any:
     """Return the dependency for a handler that needs this scope: `door: Annotated[Door, needs(Grant.MEMORY_READ)]`."""
 
     async def door_with_grant(door: Annotated[Door, Depends(_open_door)]) -> Door:
+        """Return the request's door; raise NotAllowed for a key that lacks the scope."""
         door.require_grant(grant)
         return door
 
@@ -289,13 +306,19 @@ def needs(grant: Grant) -> Any:
 
 
 def responses_for(
-    model: Any = None, *, status: int = 200, page: bool = False, problems: Collection[int] | None = None, **more: Any
+    model: Any = None, *, status: int = 200, page: bool = False, also: Collection[int] = (), **more: Any
 ) -> dict[int | str, Any]:
-    """Return the `responses=` of a route: its success, and the problems it can answer with (those common to all routes
-    unless `problems` names them).
+    """Return the `responses=` of a route: its success, and problems that its OpenAPI operation does not show.
+
+    `document_problems` adds those that follow from the operation. `also` names the others: 404 where a body or a query
+    names something that may not exist.
     """
-    possible = _COMMON_STATUSES if problems is None else problems
-    responses: dict[int | str, Any] = {status: openapi_problem(status) for status in possible}
+    responses: dict[int | str, Any] = {problem: openapi_problem(problem) for problem in also}
     if model is not None:
         responses[status] = {"model": Page[model] if page else Envelope[model], "description": "Done", **more}
     return responses
+
+
+def write_responses(model: Any = None, *, also: Collection[int] = (), **success: Any) -> dict[int | str, Any]:
+    """Return the `responses=` of a route that takes an Idempotency-Key, which can conflict with another request."""
+    return responses_for(model, also=(409, *also), **success)

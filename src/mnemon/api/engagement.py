@@ -29,7 +29,7 @@ async def get_engagement(
     if held.document is None:
         return door.reply(None, headers=headers)
     shape = EngagementShape.from_document(held.document, expand=expand is not None, archived=include is not None)
-    return door.reply(shape.as_json(), headers=headers)
+    return door.reply(shape, headers=headers, omit_unset=True)
 
 
 @router.get("/history", responses=responses_for(ChangeShape, page=True))
@@ -47,6 +47,7 @@ async def get_history(
 
 
 def _parse_seq(cursor: str | None) -> int:
+    """Return the journal number that a page's cursor stands for, 0 without one; raise Malformed."""
     position = decode_cursor(cursor) or "0"
     if not position.isascii() or not position.isdigit() or len(position) > 18:
         raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor")

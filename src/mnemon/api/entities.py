@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Name, Text, decode_cursor
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
@@ -37,7 +37,7 @@ class EntityOut(ApiModel):
 
     @classmethod
     def from_entity(cls, entity: EntityOverview) -> Self:
-        """Build the response from an entity's overview."""
+        """Return the response for an entity's overview."""
         return cls(
             key=entity.key,
             type=entity.type,
@@ -108,7 +108,7 @@ class MergeOut(ApiModel):
 
     @classmethod
     def from_merge(cls, merged: MergeResult) -> Self:
-        """Build the response from a merge's result."""
+        """Return the response for a merge of two entity keys."""
         return cls(key=merged.key, aliases=list(merged.aliases), changed=merged.changed)
 
 
@@ -120,7 +120,7 @@ class SplitOut(ApiModel):
 
     @classmethod
     def from_link(cls, link: AliasLink) -> Self:
-        """Build the response from the removed alias."""
+        """Return the response for a split: the two keys of the alias that was removed."""
         return cls(key=link.target, from_=link.alias)
 
 
@@ -134,7 +134,7 @@ class SuggestionOut(ApiModel):
 
     @classmethod
     def from_proposal(cls, proposal: MergeProposal) -> Self:
-        """Build the response from a merge proposal."""
+        """Return the response for a proposed merge of two entity keys, with its reasons."""
         judged = proposal.judgement
         return cls(from_=proposal.source, into=proposal.into, score=judged.score, reasons=list(judged.reasons))
 
@@ -177,11 +177,13 @@ async def list_suggestions(
 
 
 def _suggestion_position(suggestion: SuggestionOut) -> str:
+    """Return the cursor position of a merge suggestion: score, then keys."""
     # Sorts as the list does: a higher score gives a smaller text.
     return f"{1 - suggestion.score:.3f} {suggestion.from_} {suggestion.into}"
 
 
 def _suggestions_after(proposals: list[MergeProposal], position: str | None) -> list[SuggestionOut]:
+    """Return the merge suggestions that come after this cursor position; all without one."""
     shown = [SuggestionOut.from_proposal(one) for one in proposals]
     return [one for one in shown if position is None or _suggestion_position(one) > position]
 
@@ -212,6 +214,7 @@ _FACT_FIELDS = ("id", "content", "importance", "pinned", "origin", "claim_of")
 
 
 def _entity_page(entity: EntityOverview, related: list[tuple[str, int]]) -> EntityPage:
+    """Return the response of one entity: its card, its memories and up to 20 related entities."""
     card = entity.card
     return EntityPage(
         key=entity.key,
@@ -230,23 +233,25 @@ def _entity_page(entity: EntityOverview, related: list[tuple[str, int]]) -> Enti
     )
 
 
-@router.post("/merge", responses=responses_for(MergeOut))
+@router.post("/merge", responses=write_responses(MergeOut, also=(404,)))
 async def merge_entities(body: MergeIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Merge two keys so that they read as one entity; stored keys do not change."""
     scope = door.person_scope(body.user_id)
 
     async def merge_keys(tx: Tx) -> MergeResult:
+        """Store that the two keys name one entity; return the merged entity."""
         return await merging.merge_entities(tx, scope, body.from_, body.into)
 
     return await door.write(merge_keys, MergeOut.from_merge)
 
 
-@router.post("/split", responses=responses_for(SplitOut))
+@router.post("/split", responses=write_responses(SplitOut, also=(404,)))
 async def split_entities(body: SplitIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Undo a merge: both keys read as they did before."""
     scope = door.person_scope(body.user_id)
 
     async def split_keys(tx: Tx) -> AliasLink:
+        """Remove the alias that made the keys one entity, and return it."""
         return await merging.split_entities(tx, scope, body.key, body.from_)
 
     return await door.write(split_keys, SplitOut.from_link)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
-from mnemon.api.door import JsonRoute, responses_for
+from mnemon.api.door import JsonRoute
 from mnemon.api.models import ApiModel
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
@@ -76,38 +76,46 @@ class Ready(ApiModel):
 
 
 @router.get("/healthz", responses={200: {"model": Health}})
-async def healthz(request: Request) -> Health:
+async def healthz(request: Request) -> Response:
     """Answer 200 while the process runs."""
-    return Health(status="ok", version=request.app.version)
+    return _json_response(Health(status="ok", version=request.app.version))
 
 
-@router.get("/readyz", responses={**responses_for(problems=(413, 503)), 200: {"model": Ready}})
-async def readyz(request: Request) -> Ready:
+@router.get("/readyz", responses={200: {"model": Ready}})
+async def readyz(request: Request) -> Response:
     """Answer 200 when the database answers and due work is being taken, else 503 with the reason, within 3 seconds."""
     readiness: Readiness = request.app.state.readiness
-    return await readiness.check_ready()
+    return _json_response(await readiness.check_ready())
+
+
+def _json_response(data: ApiModel) -> Response:
+    return Response(data.model_dump_json(by_alias=True), media_type="application/json")
 
 
 class Readiness:
     """The readiness check; concurrent requests share the one that is running."""
 
     def __init__(self, db: Database, own: Callable[[], WorkerPresence | None]) -> None:
+        """Check this database; `own` returns the presence of this process's worker, None without one."""
         self._db = db
         self._own = own
         self._look: asyncio.Task[Ready] | None = None
 
     async def check_ready(self) -> Ready:
-        """Return the state of the server, or raise Unavailable; a check that hangs is left to its own timeout."""
+        """Return the state of queue and workers, or raise Unavailable; a hanging check is left to its own timeout."""
         # Shared, so that many probes at a database that hangs do not take up its connections.
         if self._look is None or self._look.done():
             self._look = asyncio.create_task(self._run_check())
-            self._look.add_done_callback(_consume_exception)  # every caller may have timed out by then
+            # Every caller may have timed out by the time it ends.
+            self._look.add_done_callback(_consume_exception)
         done, _ = await asyncio.wait({self._look}, timeout=CHECK_TIMEOUT_S)
         if not done:
             raise DatabaseDown(f"The database did not answer within {CHECK_TIMEOUT_S:g} s. `mnemon doctor` tells why.")
         return await self._look
 
     async def _run_check(self) -> Ready:
+        """Read queue, workers and disk; return the counts, or raise Unavailable with the first fault."""
+        # By the wall clock, as workers report themselves, and not by MNEMON_CLOCK_FILE.
         now = SystemClock().now()
         async with self._db.tx(None, within_s=CHECK_TIMEOUT_S) as tx:
             rows, (since, read_only), reported = await tx.gather(
@@ -115,7 +123,8 @@ class Readiness:
             )
         if read_only:
             raise DatabaseDown(READINESS_FAULTS["database_read_only"], code="database_read_only")
-        if self._db.disk_full:  # reads still work then, and so do writes that fit into an existing page
+        # On a full disk reads still work, and so do writes that fit into an existing page.
+        if self._db.disk_full:
             await self._db.check_disk(CHECK_TIMEOUT_S)
         own = self._own()
         overdue = None if since is None else tx.now - since
@@ -131,19 +140,18 @@ class Readiness:
 
 
 def _consume_exception(look: asyncio.Task[Ready]) -> None:
+    """Retrieve a finished check's error, so that asyncio does not log it as never retrieved."""
     if not look.cancelled():
         look.exception()
 
 
 @router.get(
     "/metrics",
-    responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}, **responses_for(problems=(413,))},
+    responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}},
     response_class=Response,
 )
 async def metrics(request: Request) -> Response:
-    """Return metrics for Prometheus, without content of any organization; only the process's own while the database is
-    down.
-    """
+    """Return metrics for Prometheus, without any organization's content; while the database is down, the process's."""
     try:
         await _measure_work(request.app.state.services.db)
     except Unavailable:  # an outage is when the process's own metrics are needed most
@@ -157,7 +165,7 @@ async def metrics(request: Request) -> Response:
 
 
 async def _measure_work(db: Database) -> None:
-    """Set the metrics that are read from the database."""
+    """Set the Prometheus gauges of the work queue from the database."""
     async with db.tx(None, within_s=METRICS_TIMEOUT_S) as tx:
         rows, alive = await tx.gather(
             jobs.installation_counts(tx), jobs.list_workers(tx, since=SystemClock().now() - SILENT_AFTER)

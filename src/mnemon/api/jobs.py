@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, decode_cursor
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
@@ -32,7 +32,7 @@ class JobOut(ApiModel):
 
     @classmethod
     def from_job(cls, job: Job) -> Self:
-        """Build the response from a job."""
+        """Return the response for a job of the work queue."""
         return cls(
             id=job.id,
             kind=job.kind,
@@ -62,11 +62,13 @@ async def list_jobs(
     return door.page([JobOut.from_job(job) for job in jobs], limit=limit, position=lambda job: job.id)
 
 
-@router.post("/{job_id}/retry", responses=responses_for(JobOut))
+@router.post("/{job_id}/retry", responses=write_responses(JobOut))
 async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS_WRITE)]) -> Response:
     """Make a job due at once, with all its attempts again."""
 
     async def make_due(tx: Tx) -> Job:
+        """Make the job due now and return it; raise NotFound, or Conflict while it runs."""
+        # Read in any case: the response shows the job as it is now, and an unknown one is not a running one.
         touched = await store.retry_job(tx, door.org, job_id)
         job = await store.load_job(tx, door.org, job_id)
         if job is None:

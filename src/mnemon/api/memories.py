@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.memory_shapes import (
     BatchIn,
     MemoryIn,
@@ -31,7 +31,7 @@ from mnemon.vectors.text_vectors import embed_texts
 
 router = APIRouter(prefix="/api/memories", tags=["memories"], route_class=JsonRoute)
 
-_STATED_RESPONSES = {**responses_for(StatedOut), 201: responses_for(StatedOut, status=201)[201]}
+_STATED_RESPONSES = {**write_responses(StatedOut), **write_responses(StatedOut, status=201)}
 
 
 @router.post("", responses=_STATED_RESPONSES)
@@ -49,7 +49,7 @@ async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRIT
         )
 
 
-@router.post("/batch", responses=responses_for(list[StatedOut]))
+@router.post("/batch", responses=write_responses(list[StatedOut]))
 async def remember_batch(
     body: Annotated[list[MemoryIn], Query(max_length=1000)] | BatchIn,
     door: Annotated[Door, needs(Grant.MEMORY_WRITE)],
@@ -60,6 +60,7 @@ async def remember_batch(
         door.check_source(source)
     statements = [one.as_statement(door.person_scope(one.user_id, one.persona_id)) for one in given]
     vectors = await embed_statements(door.services.embedder, statements)
+    # Writers of a person in this process queue here, where a waiting one holds no connection.
     async with lock_people(door.services.db, (one.scope.user for one in statements)):
         return await door.write(
             lambda tx: store_statements(tx, statements, vectors=vectors), lambda all_: [stated_out(one) for one in all_]
@@ -67,6 +68,7 @@ async def remember_batch(
 
 
 def _created_status(stated: list[StatementResult]) -> int:
+    """Return 201 where the statement created a memory, 200 where it changed or matched one."""
     return 201 if stated[0].outcome is MemoryOutcome.CREATED else 200
 
 
@@ -104,7 +106,7 @@ async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_RE
     return door.reply(MemoryOut.from_memory(memory, name or ""))
 
 
-@router.patch("/{memory_id}", responses=responses_for(MemoryOut))
+@router.patch("/{memory_id}", responses=write_responses(MemoryOut))
 async def change_memory(
     memory_id: str, body: MemoryPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
@@ -113,10 +115,12 @@ async def change_memory(
     A new text counts as a statement of its writer. Editing a claim states it anew: the response is the memory that
     holds it then.
     """
+    # Before the transaction: no connection and no lock is held while the embedder works.
     vectors = await embed_texts(door.services.embedder, [body.content] if body.content else [])
     wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
 
     async def store_edit(tx: Tx) -> MemoryOut:
+        """Change the memory, if the key may see its person, and return it as its response."""
         scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await edit.edit_memory(tx, scope, memory_id, wanted, vectors=vectors)
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
@@ -133,7 +137,7 @@ async def memory_history(memory_id: str, door: Annotated[Door, needs(Grant.MEMOR
     return door.reply([VersionOut.from_version(one) for one in versions])
 
 
-@router.post("/{memory_id}/restore", responses=responses_for(MemoryOut))
+@router.post("/{memory_id}/restore", responses=write_responses(MemoryOut))
 async def restore_memory(
     memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)], body: RestoreIn | None = None
 ) -> Response:
@@ -142,6 +146,7 @@ async def restore_memory(
     source = _editor_source(door, wanted.source)
 
     async def restore_version(tx: Tx) -> MemoryOut:
+        """Restore the memory, if the key may see its person, and return it as its response."""
         scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await edit.restore_memory(tx, scope, memory_id, **{**dict(wanted), "source": source})
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
@@ -150,7 +155,7 @@ async def restore_memory(
 
 
 def _editor_source(door: Door, declared: str | None) -> str:
-    """Return the source of a manual change: the declared one, else the operator, or the person a key is bound to."""
+    """Return whose word a manual change is: the declared source, else the operator's, or the bound person's."""
     if declared is not None:
         return door.check_source(declared)
     return Trust.OPERATOR if door.principal.bound_user is None else API

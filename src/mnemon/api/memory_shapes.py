@@ -42,14 +42,16 @@ class MemoryIn(ApiModel):
     source: Name = API
 
     def as_statement(self, scope: Scope) -> MemoryStatement:
-        """Return it as a statement of the application about the person of the scope."""
+        """Return the posted memory as a statement about the scope's person: a fact, or for OPEN_LOOP a todo."""
         says = self._as_todo_draft() if self.type == OPEN_LOOP else self._as_fact(MemoryType(self.type))
         return MemoryStatement(external=self.user_id, scope=scope, says=says)
 
     def _as_todo_draft(self) -> NewTodo:
+        """Return the posted OPEN_LOOP as a new todo, its kind inferred from the text."""
         return NewTodo(kind=infer_todo_kind(self.content, self.fact_type), content=self.content, source=self.source)
 
     def _as_fact(self, kind: MemoryType) -> Fact:
+        """Return the posted memory as a fact of this type."""
         return Fact(
             type=kind,
             content=self.content,
@@ -145,7 +147,7 @@ class MemoryOut(ApiModel):
 
     @classmethod
     def from_memory(cls, memory: StoredMemory, user_id: str) -> Self:
-        """Build the response from a stored memory and the person's external name."""
+        """Return the response for a stored memory; `user_id` is the application's name for the person."""
         provenance = [
             ProvenanceOut(turn_id=one.turn_id, message_id=one.message_id, quote=one.quote, at=one.at)
             for one in memory.provenance
@@ -177,7 +179,7 @@ class TodoOut(ApiModel):
 
     @classmethod
     def from_todo(cls, todo: Todo, user_id: str) -> Self:
-        """Build the response from a todo and the person's external name."""
+        """Return the response for a todo; `user_id` is the application's name for the person."""
         return cls(user_id=user_id, trust_level=todo.trust, **vars(todo))
 
 
@@ -203,7 +205,7 @@ StatedOut = SkippedMemory | StatedMemory | StatedTodo
 
 
 def stated_out(stated: StatementResult) -> StatedOut:
-    """Return the memory or the todo that a statement led to, with its outcome."""
+    """Return the response for a stored statement: its memory or todo, and whether it was new, changed or skipped."""
     if isinstance(stated.thing, StoredMemory):
         memory = MemoryOut.from_memory(stated.thing, stated.external)
         if stated.why is not None:
@@ -231,6 +233,6 @@ class VersionOut(ApiModel):
 
     @classmethod
     def from_version(cls, one: MemoryVersion) -> Self:
-        """Build the response from a stored version."""
+        """Return the response for an earlier or current version of a memory's text."""
         fields = {name: value for name, value in vars(one).items() if name != "number"}
         return cls(version=one.number, **{**fields, "trust": coarse_trust(one.trust), "trust_level": one.trust})

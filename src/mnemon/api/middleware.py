@@ -1,4 +1,4 @@
-"""The outermost layer of the HTTP API: request ids, size limit, metrics, the request's log line, uncaught errors."""
+"""The outermost layers of the server: request ids, size limit, metrics, the log line, uncaught errors, compression."""
 
 import asyncio
 import time
@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import structlog
 from prometheus_client import Counter, Histogram
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,18 +30,23 @@ REQUEST_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 
+UNCOMPRESSED_PATHS = ("/api", "/v1", "/mcp", "/metrics", "/live", "/openapi.json")
+"""Responses for programs, and event streams."""
+
 
 class RequestMiddleware:
     """Gives every response a request id, and turns every uncaught error into a problem instead of a traceback."""
 
-    def __init__(self, app: ASGIApp, clock: Clock, way: RequestPriority, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, priority: RequestPriority, max_body_bytes: int) -> None:
+        """Wrap this application; requests go before background jobs, and bodies are limited to this size."""
         self._app = app
-        self._way = way
+        self._priority = priority
         self._clock = clock
         self._max_body_bytes = max_body_bytes
         self._refusals = RefusalLog()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run one HTTP request with its id, limits, metrics and log line; answer every uncaught error."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -51,9 +57,10 @@ class RequestMiddleware:
         bind_contextvars(request_id=request_id)
         started = time.perf_counter()
         exchange = LoggedRequest(scope, started)
-        ahead = self._way.begin_request()
+        ahead = self._priority.begin_request()
 
         async def send_with_id(message: Message) -> None:
+            """Send a message to the client, with the request id added to the response's headers."""
             exchange.note_sent(message)
             if message["type"] == "http.response.start":
                 # From the first byte on, background jobs need not wait for this request any longer.
@@ -70,18 +77,22 @@ class RequestMiddleware:
                         scope, _limit_body(receive, self._max_body_bytes, exchange), send_with_id
                     )
                 finally:
-                    if traced is not None:  # the template, known only now: a path may hold a person's name
+                    # The route's template, known only now: a path may hold a person's name.
+                    if traced is not None:
                         traced.set_attribute("route", exchange.route)
         except TooLarge as error:
             await _body_refusal(request_id, error)(scope, receive, send_with_id)
-        except ClientDisconnect:  # in the middle of its body: there is nobody to answer, and the log line says so
+        except ClientDisconnect:
+            # In the middle of its body: there is nobody to answer, and the log line says so.
             pass
-        except asyncio.CancelledError:  # the server stops, and this request outlasted its grace period
+        except asyncio.CancelledError:
+            # The server stops, and this request outlasted its grace period.
             if exchange.status is None:
                 detail = "The server is being stopped. Try again in a moment, under the same Idempotency-Key."
                 await problem(request_id, 503, detail, "stopping", retry_after=5)(scope, receive, send_with_id)
             raise
-        except Exception:  # the API's boundary: the caller gets a problem, the log the traceback
+        except Exception:
+            # The API's boundary: the caller gets a problem, the log the traceback.
             log.exception("request_failed", method=scope["method"], route=exchange.route)
             if exchange.status is None:
                 detail = "The server failed to handle this request. Its log has the cause under this requestId."
@@ -93,6 +104,7 @@ class RequestMiddleware:
             exchange.write_line()
 
     def _early_refusal(self, scope: Scope, request_id: str) -> ASGIApp | None:
+        """Return the 413 or 422 for a request that its size or address rules out; None for any other."""
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._max_body_bytes:
             return _body_refusal(request_id, TooLarge(_too_large_detail(self._max_body_bytes)))
@@ -103,18 +115,31 @@ class RequestMiddleware:
         return None
 
 
+class PageCompression:
+    """ASGI middleware that compresses pages and static files, and nothing under UNCOMPRESSED_PATHS."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._plain = app
+        self._compressed = GZipMiddleware(app, minimum_size=800, compresslevel=6)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        programs = scope["type"] != "http" or scope["path"].startswith(UNCOMPRESSED_PATHS)
+        await (self._plain if programs else self._compressed)(scope, receive, send)
+
+
 def _body_refusal(request_id: str, error: TooLarge) -> Response:
-    """Return the 413 for a body that is not read to its end, so no further request can follow on the connection."""
+    """Return the 413 response for a body that is too large; it also closes the connection."""
     response = problem(request_id, 413, error.detail, error.code)
     response.headers["connection"] = "close"
     return response
 
 
 def _limit_body(receive: Receive, most: int, exchange: LoggedRequest) -> Receive:
-    """Wrap `receive` so that it raises TooLarge once the body exceeds the limit."""
+    """Return an ASGI `receive` that raises TooLarge once the request's body exceeds the limit."""
     seen = 0
 
     async def receive_limited() -> Message:
+        """Return the next message of the request; raise TooLarge once the body exceeds the limit."""
         nonlocal seen
         message = await receive()
         exchange.note_received(message)
@@ -127,4 +152,5 @@ def _limit_body(receive: Receive, most: int, exchange: LoggedRequest) -> Receive
 
 
 def _too_large_detail(most: int) -> str:
+    """Return the error text for a body over this many bytes."""
     return f"The body is larger than {most:,} bytes. Send less at once; MNEMON_MAX_BODY_BYTES sets the limit."

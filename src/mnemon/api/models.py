@@ -27,6 +27,7 @@ register_url_convertor("any", AnyTextConvertor())
 
 
 def _require_zone(at: datetime) -> datetime:
+    """Return the time in UTC; raise ValueError without an offset or outside the years 1970 to 9000."""
     if at.tzinfo is None:
         raise ValueError("needs an offset, like 2026-04-12T15:22:00Z")
     if not 1970 <= at.year <= 9000:
@@ -35,6 +36,7 @@ def _require_zone(at: datetime) -> datetime:
 
 
 def _require_text(value: Any) -> Any:
+    """Return the value unless it is a number, which pydantic would read as a Unix time; raise ValueError then."""
     if isinstance(value, int | float):
         raise ValueError("must be an ISO-8601 text, like 2026-04-12T15:22:00Z")
     return value
@@ -112,25 +114,26 @@ class Problem(BaseModel):
 
 
 def line(name: str, data: dict[str, Any]) -> str:
-    """Return one Server-Sent Event as text."""
+    """Return one Server-Sent Event with this name and JSON data as text."""
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 def error_line(error: MnemonError) -> str:
-    """Return the event `error` that ends a stream before its time."""
+    """Return the Server-Sent Event `error`, which ends a stream before its time."""
     return line("error", {"code": error.code, "detail": error.detail})
 
 
 def encode_cursor(position: str) -> str:
-    """Return the opaque cursor for a position."""
+    """Return the opaque page cursor for a position in a list."""
     return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str | None) -> str | None:
-    """Return the position that an opaque cursor stands for; None for no cursor. Raises Malformed."""
+    """Return the list position in an opaque page cursor, None for no cursor; raise Malformed for a bad one."""
     if cursor is None:
         return None
     try:
+        # Cursors are sent without padding, which the decoder needs.
         return check_text(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode())
     except (binascii.Error, ValueError):
         raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor") from None

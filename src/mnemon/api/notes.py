@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from pydantic import AfterValidator, Field, model_validator
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Json, Name, Text
 from mnemon.db.tx import Tx
 from mnemon.notes import store
@@ -37,6 +37,7 @@ NoteLabel = Annotated[Text, Field(max_length=400)]
 
 
 def _check_length(labels: list[str]) -> list[str]:
+    """Return a namespace's labels; raise ValueError where they are too long together."""
     # The last quarter is left for the key.
     if sum(len(label.encode()) for label in labels) > MAX_ADDRESS_BYTES * 3 // 4:
         raise ValueError(f"is longer than {MAX_ADDRESS_BYTES * 3 // 4} bytes in all")
@@ -69,6 +70,7 @@ class PutIn(ApiModel):
 
     @model_validator(mode="after")
     def _check_one_given(self) -> Self:
+        """Return the note to put; raise ValueError where it has texts and vectors both."""
         if self.texts and self.vectors:
             raise ValueError("has texts and vectors; send one of them")
         return self
@@ -177,7 +179,7 @@ class NoteOut(ApiModel):
 
     @classmethod
     def from_note(cls, note: StoredNote) -> Self:
-        """Build the response from a stored note."""
+        """Return the response for a stored note."""
         return cls(
             namespace=list(note.namespace),
             key=note.key,
@@ -199,7 +201,7 @@ class ChangedOut(ApiModel):
 
     @classmethod
     def from_change(cls, changed: NoteChangeResult) -> Self:
-        """Build the response from a change's result."""
+        """Return the response for one change of notes: how many, the key, the note read."""
         return cls(
             count=changed.count,
             key=changed.key,
@@ -234,13 +236,15 @@ class NamespacesOut(ApiModel):
 router = APIRouter(prefix="/api/notes", tags=["notes"], route_class=JsonRoute)
 
 
-@router.post("/write", responses=responses_for(WrittenOut))
+@router.post("/write", responses=write_responses(WrittenOut))
 async def write_notes(body: WriteIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Apply puts, deletes, clears, pops and sweeps in their order: all of them or none."""
     scope = door.person_scope(body.user_id)
+    # Before the transaction: no connection and no lock is held while the embedder works.
     changes = await _embed_changes(door.services, body.changes)
 
     async def store_changes(tx: Tx) -> list[NoteChangeResult]:
+        """Create the person if unknown, and apply the changes to their notes in order."""
         await ensure_person(tx, scope.org_id, body.user_id)
         return await store.apply_changes(tx, scope, changes)
 
@@ -282,13 +286,14 @@ async def list_namespaces(body: NamespacesIn, door: Annotated[Door, needs(Grant.
 
 
 async def _embed_changes(services: Services, given: list[ChangeIn]) -> list[NoteChange]:
-    """Return the changes with the vectors of their texts, embedded in one call; later if the embedder is down."""
+    """Return the note changes with the vectors of their texts, embedded in one call; without if that failed."""
     texts = [text for one in given if isinstance(one, PutIn) for text in one.texts.values()]
     made = await embed_texts(services.embedder, texts)
     return [_note_change(one, made) for one in given]
 
 
 def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
+    """Return one change of the request as the notes room takes it, with the vectors of its texts."""
     if isinstance(given, PutIn):
         embedded = {part: made.by_text[text] for part, text in given.texts.items() if text in made.by_text}
         return PutNote(
@@ -309,6 +314,7 @@ def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
 
 
 async def _note_search(services: Services, body: NoteSearchIn) -> NoteSearch:
+    """Return the request's search as the notes room takes it; its query is embedded unless a vector is given."""
     vector: np.ndarray | list[float] | None = body.vector
     model = CALLER_MODEL
     if vector is None and body.query and body.query.strip():

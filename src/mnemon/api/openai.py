@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
-from starlette.responses import StreamingResponse
+from starlette.responses import JSONResponse, StreamingResponse
 
 from mnemon.access.grants import Grant
 from mnemon.api.chat import start_turn
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, write_responses
 from mnemon.api.openai_shapes import CompletionIn, calls_json, usage_json
 from mnemon.api.sse import SSE_HEADERS
 from mnemon.chat.events import ChatEvent, ReplyDelta, ReplyDone, ReplyFailed, ToolCalled
@@ -28,7 +28,7 @@ ChatDoor = Annotated[Door, needs(Grant.CHAT)]
 @router.post(
     "/chat/completions",
     response_model=None,
-    responses={**responses_for(), 200: {"content": {"application/json": {}, "text/event-stream": {}}}},
+    responses={**write_responses(also=(404,)), 200: {"content": {"application/json": {}, "text/event-stream": {}}}},
 )
 async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
     """Create a chat completion; only what follows the last assistant message is new and is remembered."""
@@ -42,21 +42,22 @@ async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
     return Response(json.dumps(await answer.as_json(events)), media_type="application/json", headers=answer.headers)
 
 
-@router.get("/models", responses=responses_for())
-async def list_models(door: ChatDoor) -> dict[str, Any]:
+@router.get("/models", responses={200: {"model": dict[str, Any]}})
+async def list_models(door: ChatDoor) -> Response:
     """List the one model that answers; a request may name any model."""
-    return {"object": "list", "data": [_model_json(door)]}
+    return JSONResponse({"object": "list", "data": [_model_json(door)]})
 
 
-@router.get("/models/{model_id:path}", responses=responses_for())
-async def get_model(model_id: Annotated[str, Path(max_length=200)], door: ChatDoor) -> dict[str, Any]:
+@router.get("/models/{model_id:path}", responses={200: {"model": dict[str, Any]}})
+async def get_model(model_id: Annotated[str, Path(max_length=200)], door: ChatDoor) -> Response:
     """Return the model that answers."""
     if model_id != door.services.llm.name:
         raise NotFound("model")
-    return _model_json(door)
+    return JSONResponse(_model_json(door))
 
 
 async def _turn_request(body: CompletionIn, door: Door) -> TurnRequest:
+    """Return the completion request as a turn: what follows the last assistant message is new."""
     split = split_conversation([one.as_message() for one in body.messages])
     # A program that names no user gets one person per key, so that its memory is kept apart from other keys'.
     user = body.user or door.principal.bound_user or f"key:{door.principal.key_id}"
@@ -83,6 +84,7 @@ class _Completion:
     """One completion in OpenAI's format."""
 
     def __init__(self, body: CompletionIn, door: Door, stream: "ReplyStream | _ReplayedReply") -> None:
+        """Prepare the parts that all chunks of this reply share, and the response's headers."""
         self._stream = stream
         self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
         self._common = {
@@ -97,13 +99,13 @@ class _Completion:
         }
 
     async def as_json(self, events: AsyncIterator[ChatEvent]) -> dict[str, Any]:
-        """Return the complete completion as one object; raise ModelDown when there is no reply."""
+        """Return the complete completion as one object; raise why when there is no reply."""
         calls: list[ToolRequest] = []
         async for event in events:
             if isinstance(event, ToolCalled):
                 calls.append(event.request)
             elif isinstance(event, ReplyFailed):
-                raise ModelDown(event.detail, code=event.code)
+                raise event.to_error()
             elif isinstance(event, ReplyDone):
                 message: dict[str, Any] = {"role": "assistant", "content": event.reply or None}
                 if calls:
@@ -114,7 +116,7 @@ class _Completion:
         raise ModelDown("The reply ended early, without a result. Look at the turn.")
 
     async def stream_chunks(self, events: AsyncIterator[ChatEvent]) -> AsyncIterator[str]:
-        """Yield the completion as chunks; a client that leaves interrupts the reply."""
+        """Yield the reply as OpenAI's streamed chunks; a client that leaves interrupts the reply."""
         try:
             # OpenAI's own streams begin with the role and an empty text.
             yield self._format_chunk({"role": "assistant", "content": ""})
@@ -136,6 +138,7 @@ class _Completion:
             self._stream.interrupt_reply()
 
     def _last_chunks(self, done: ReplyDone, calls: list[ToolRequest]) -> list[str]:
+        """Return the chunks that end a stream: tool calls, the finish reason, and the usage if asked for."""
         lines = [self._format_chunk({"tool_calls": calls_json(calls, indexed=True)})] if calls else []
         lines.append(self._format_chunk({}, done.reason))
         if self._with_usage:
@@ -143,10 +146,12 @@ class _Completion:
         return lines
 
     def _format_chunk(self, delta: dict[str, Any], reason: str | None = None) -> str:
+        """Return one streamed chunk of OpenAI's format as a Server-Sent Event."""
         choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
         return _format_data({**self._common, "object": "chat.completion.chunk", "choices": [choice]})
 
     def _usage_chunk(self, usage: Usage) -> str:
+        """Return the streamed chunk that carries the token usage."""
         # As in OpenAI's streams, the chunk with the usage has no choices.
         kind = {"object": "chat.completion.chunk", "choices": []}
         return _format_data({**self._common, **kind, "usage": usage_json(usage)})
@@ -156,14 +161,16 @@ class _ReplayedReply:
     """A stored reply with the interface of a ReplyStream."""
 
     def __init__(self, kept: KeptReply) -> None:
+        """Wrap the stored JSON of a reply."""
         self.turn_id: str = kept["turnId"]
         self.session_id: str = kept["sessionId"]
         self._kept = kept
 
     def interrupt_reply(self) -> None:
-        """Do nothing: no reply is being made."""
+        """Do nothing: a stored reply is complete and cannot be interrupted."""
 
     async def iter_events(self) -> AsyncIterator[ChatEvent]:
+        """Yield the events of the stored reply: its text, its tool calls, and the end."""
         kept = self._kept
         usage = kept["usage"]
         if kept["reply"]:
@@ -181,7 +188,7 @@ class _ReplayedReply:
 
 
 async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterator[ChatEvent]:
-    """Return the events once the first text or tool call has arrived.
+    """Wait for the reply's first text or tool call; return all its events, that one included.
 
     A model that fails before that is an error response that the client can retry, not a broken stream.
     """
@@ -190,9 +197,10 @@ async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterat
     while not isinstance(first, ReplyDelta | ToolCalled | ReplyDone | ReplyFailed):
         first = await anext(events)
     if isinstance(first, ReplyFailed):
-        raise ModelDown(first.detail, code=first.code)
+        raise first.to_error()
 
     async def all_events() -> AsyncIterator[ChatEvent]:
+        """Yield the event that was waited for, then the rest."""
         yield first
         async for event in events:
             yield event
@@ -201,8 +209,10 @@ async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterat
 
 
 def _model_json(door: Door) -> dict[str, Any]:
+    """Return the configured model as OpenAI's list of models shows it."""
     return {"id": door.services.llm.name, "object": "model", "created": 0, "owned_by": "mnemon"}
 
 
 def _format_data(value: dict[str, Any]) -> str:
+    """Return JSON as a Server-Sent Event without a name, as OpenAI streams it."""
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n"

@@ -12,6 +12,7 @@ from mnemon.llm.protocol import LlmMessage, ToolRequest, ToolSpec, Usage
 
 
 def _require_object(value: Any) -> Any:
+    """Return the value if it is a JSON object; raise ValueError otherwise."""
     if not isinstance(value, dict):
         raise ValueError("must be an object")
     return value
@@ -42,7 +43,7 @@ class ToolCallIn(_Lenient):
     function: FunctionIn
 
     def as_request(self) -> ToolRequest:
-        """Return the call with its arguments parsed; what is no JSON object is passed on as `arguments`."""
+        """Return the tool call with its arguments parsed; text that is no JSON object is passed on as `arguments`."""
         try:
             arguments = parse_json(self.function.arguments or "{}")
         except Invalid:
@@ -64,7 +65,7 @@ class ChatMessageIn(_Lenient):
     @field_validator("content", mode="before")
     @classmethod
     def _join_parts(cls, content: Any) -> Any:
-        """Join text parts into one text and refuse other parts: Mnemon remembers text only."""
+        """Return the text of a message's parts joined; raise ValueError for images and other parts."""
         if not isinstance(content, list):
             return content
         parts = [part for part in content if isinstance(part, dict)]
@@ -73,7 +74,7 @@ class ChatMessageIn(_Lenient):
         return "\n".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
 
     def as_message(self) -> LlmMessage:
-        """Return the message as the model client takes it."""
+        """Return the posted message in the form the model client takes."""
         return LlmMessage(
             role=self.role,
             content=self.content or "",
@@ -98,7 +99,7 @@ class ToolIn(_Lenient):
     function: FunctionSpecIn
 
     def as_spec(self) -> ToolSpec:
-        """Return the tool as the model client takes it."""
+        """Return the posted tool in the form the model client takes."""
         schema = self.function.parameters or {"type": "object", "properties": {}}
         return ToolSpec(name=self.function.name, description=self.function.description, schema=schema)
 
@@ -141,16 +142,17 @@ class CompletionIn(OptionsIn):
     stream: bool | None = False
     stream_options: StreamOptionsIn | None = None
     tools: Annotated[list[ToolIn], Field(max_length=200)] | None = None
+    # A turn has one reply, so more than one choice is refused.
     n: Literal[1] | None = None
 
     @property
     def request_options(self) -> dict[str, Any]:
-        """The options to pass on to the model."""
+        """The sampling options of the request that were set, to pass on to the model."""
         return self.model_dump(include=set(OptionsIn.model_fields), exclude_none=True)
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:
-    """Return the usage in OpenAI's format."""
+    """Return token usage in OpenAI's format."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
@@ -160,7 +162,7 @@ def usage_json(usage: Usage) -> dict[str, Any]:
 
 
 def calls_json(calls: list[ToolRequest], *, indexed: bool = False) -> list[dict[str, Any]]:
-    """Return tool calls in OpenAI's format; numbered for a chunk."""
+    """Return tool calls in OpenAI's format; with `indexed`, numbered for a streamed chunk."""
     return [
         {
             # Only chunks number the calls: a client joins the pieces of a call by this index.

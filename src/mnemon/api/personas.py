@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, ExistingName, Instant, Name, Text
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
@@ -37,7 +37,7 @@ class PersonaOut(ApiModel):
 
     @classmethod
     def from_persona(cls, persona: Persona) -> Self:
-        """Build the response from a persona."""
+        """Return the response for a persona."""
         return cls(
             id=persona.id,
             name=persona.name,
@@ -47,9 +47,10 @@ class PersonaOut(ApiModel):
         )
 
 
-@router.get("/{persona_id:any}", responses=responses_for(PersonaOut))
+@router.get("/{persona_id:any}", responses=responses_for(PersonaOut, also=(404,)))
 async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """Return a persona. It belongs to the organization, so a key bound to one person gets 403."""
+    # A persona's prompt is told to everyone who speaks with it; a bound key is one person's.
     door.require_unbound()
     async with door.tx() as tx:
         persona = await find_persona(tx, door.org, persona_id)
@@ -58,13 +59,14 @@ async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.M
     return door.reply(PersonaOut.from_persona(persona))
 
 
-@router.put("/{persona_id:any}", responses={**responses_for(PersonaOut), **responses_for(PersonaOut, status=201)})
+@router.put("/{persona_id:any}", responses={**write_responses(PersonaOut), **write_responses(PersonaOut, status=201)})
 async def set_persona(
     persona_id: NewPersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.PERSONAS_WRITE)]
 ) -> Response:
     """Create or replace a persona; 201 when it is new."""
 
     async def store_persona(tx: Tx) -> tuple[Persona, bool]:
+        """Insert or replace the persona; return it and whether it is new."""
         return await put_persona(
             tx, door.org, persona_id, name=body.name, prompt=body.prompt, engagement=body.engagement
         )

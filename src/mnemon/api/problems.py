@@ -39,7 +39,7 @@ _RETRY_AFTER_S = 2
 
 
 def status_of(error: MnemonError) -> int:
-    """Return the status of the error's nearest class in the mapping; 500 for none."""
+    """Return the HTTP status of an error, by its nearest class in the mapping; 500 for none."""
     for kind in type(error).__mro__:
         if kind in STATUS_BY_ERROR:
             return STATUS_BY_ERROR[kind]
@@ -54,7 +54,7 @@ def problem(
     faults: tuple[FieldFault, ...] = (),
     retry_after: int | None = None,
 ) -> Response:
-    """Return the response that says what went wrong and what to do; its code goes into the request's log line."""
+    """Return an RFC 9457 problem response (what went wrong, what to do) and note its code for the log line."""
     bind_contextvars(code=code)
     body: dict[str, object] = {
         "type": f"urn:mnemon:problem:{code}",
@@ -73,13 +73,14 @@ def problem(
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Have every error of the application answered as a problem."""
+    """Register the application's exception handlers, so that every error is answered as a problem."""
     app.add_exception_handler(MnemonError, _handle_mnemon_error)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
     app.add_exception_handler(HTTPException, _handle_http_error)
 
 
 async def _handle_mnemon_error(request: Request, error: Exception) -> Response:
+    """Return the problem for an error of ours, with Retry-After where it is temporary."""
     assert isinstance(error, MnemonError)
     note_error(error)
     retry_after = getattr(error, "retry_after", None)
@@ -89,6 +90,7 @@ async def _handle_mnemon_error(request: Request, error: Exception) -> Response:
 
 
 async def _handle_validation_error(request: Request, error: Exception) -> Response:
+    """Return the 400 for a body that is not JSON, or the 422 that lists each invalid field."""
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     if any(fault["type"] == "json_invalid" for fault in found):
@@ -106,9 +108,12 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
+    """Return the problem for an error that FastAPI or Starlette raised, such as 404 and 405."""
     assert isinstance(error, HTTPException)
-    if isinstance(error.__cause__, MnemonError):  # FastAPI makes any error while it reads a body a 400
+    # FastAPI makes any error while it reads a body a 400.
+    if isinstance(error.__cause__, MnemonError):
         return await _handle_mnemon_error(request, error.__cause__)
+    # Nobody is left to answer; the middleware notes it in the request's log line.
     if isinstance(error.__cause__, ClientDisconnect):
         raise error.__cause__
     code = FRAMEWORK_CODES.get(error.status_code, "invalid_request")
@@ -125,13 +130,13 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
 
 
 def _methods_of_path(request: Request) -> set[str]:
-    """Return every method of the path; the framework names those of one route, and a path has a route per method."""
+    """Return every HTTP method the request's path takes, over all routes with this path."""
     routes = iter_route_contexts(request.app.router.routes)
     return {method for one in routes if one.matches(request.scope)[0] is not Match.NONE for method in one.methods or ()}
 
 
 def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> str:
-    """Return where in the request the fault is: a JSON pointer into the body, or a parameter's name.
+    """Return where in the request a fault is: a JSON pointer into the body, or a parameter's name.
 
     The validator's locations also hold names of its own, such as the member of a union that it tried. Only steps that
     lead into this body, or a field that is missing there, become part of the pointer.
@@ -151,20 +156,26 @@ def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> st
 
 
 def _has_member(value: object, step: int | str) -> bool:
-    """Say whether the value has a member with this name or index."""
+    """Say whether a JSON value has a member with this name or index."""
     if isinstance(value, list):
         return isinstance(step, int) and step < len(value)
     return isinstance(value, dict) and step in value
 
 
 def _plain_message(message: str) -> str:
+    """Return pydantic's message without its prefix "Value error, "."""
     return message.removeprefix("Value error, ")
 
 
-STATUSES_EVERYWHERE = (405, 408, 431)
-"""Statuses that a request to any path can get before its handler runs."""
-WITH_JSON = 415
-"""The status for a body that is not sent as JSON; every operation that takes JSON documents it."""
+STATUSES_EVERYWHERE = (405, 408, 413, 422, 431, 503)
+"""Statuses that a request to any path can get before its handler runs: 413 for a large body even with GET, 422 for a
+NUL character in the address, 503 while the server stops."""
+STATUSES_WITH_KEY = (401, 403, 429)
+"""Statuses of an operation that takes a key: unknown, without the scope, used too often."""
+STATUSES_WITH_JSON = (400, 415)
+"""Statuses for a body that is not JSON, or not sent as JSON."""
+_STATUS_BY_PARAMETER = {"cursor": 400, "last-event-id": 400, "if-match": 412}
+"""What a parameter of this name adds: a place that is none, a version that is no longer current."""
 _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
@@ -175,6 +186,24 @@ def openapi_problem(status: int) -> dict[str, Any]:
         "description": HTTPStatus(status).phrase,
         "content": {"application/problem+json": {"schema": schema}},
     }
+
+
+def operation_statuses(operation: dict[str, Any], *, any_text: bool = False) -> set[int]:
+    """Return the problems that follow from an operation's parameters, its body and its security.
+
+    `any_text` says that the path takes any text, so that no address is without a route.
+    """
+    statuses = set(STATUSES_EVERYWHERE)
+    if operation.get("security"):
+        statuses.update(STATUSES_WITH_KEY)
+    if "application/json" in operation.get("requestBody", {}).get("content", {}):
+        statuses.update(STATUSES_WITH_JSON)
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path" and not any_text:
+            statuses.add(404)
+        elif parameter["name"] in _STATUS_BY_PARAMETER:
+            statuses.add(_STATUS_BY_PARAMETER[parameter["name"]])
+    return statuses
 
 
 def problem_schema(status: int) -> dict[str, Any]:
@@ -192,18 +221,27 @@ def document_problems(app: FastAPI) -> None:
     make: Callable[[], dict[str, Any]] = app.openapi
 
     def openapi_with_problems() -> dict[str, Any]:
+        """Return FastAPI's OpenAPI document with a schema per problem, named at each operation."""
         document = make()
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas.update({_component_name(status): problem_schema(status) for status in CODES_BY_STATUS})
-        for item in document["paths"].values():
+        any_text = {one.path_format for one in iter_route_contexts(app.router.routes) if ":any}" in (one.path or "")}
+        for path, item in document["paths"].items():
             for operation in (item[method] for method in _METHODS & set(item)):
-                takes_json = "application/json" in operation.get("requestBody", {}).get("content", {})
-                for status in (*STATUSES_EVERYWHERE, WITH_JSON) if takes_json else STATUSES_EVERYWHERE:
-                    operation["responses"].setdefault(str(status), openapi_problem(status))
+                given = {code: response for code, response in operation["responses"].items() if code != "422"}
+                found = {
+                    str(status): openapi_problem(status)
+                    for status in operation_statuses(operation, any_text=path in any_text)
+                }
+                operation["responses"] = dict(sorted({**given, **found}.items()))
+        # FastAPI's own shape of a 422, which is never sent.
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
         return document
 
     app.openapi = openapi_with_problems  # type: ignore[method-assign]  # FastAPI's documented way to extend the document
 
 
 def _component_name(status: int) -> str:
+    """Return the name of the OpenAPI schema for problems of this status."""
     return f"Problem{status}"

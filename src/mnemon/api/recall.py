@@ -1,6 +1,6 @@
 """`/api/memories/search`: the memories and messages that answer a query, ranked, with the parts of each score."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Response
 from pydantic import Field
@@ -96,28 +96,29 @@ async def search_memories(body: MemorySearchIn, door: Annotated[Door, needs(Gran
         as_of=body.as_of,
     )
     found = await recall(door.services.db, scope, query)
-    return door.reply(_search_json(found, body))
+    # Unset, not None: a null that was set, such as a memory's `personaId`, stays in the response.
+    return door.reply(_search_out(found, body), omit_unset=True)
 
 
-def _search_json(found: RecallResult, body: MemorySearchIn) -> dict[str, Any]:
-    """Return the result without unset fields: a hit is a memory or a message, and weights come with `explain` only."""
+def _search_out(found: RecallResult, body: MemorySearchIn) -> SearchOut:
+    """Return the result with only its own fields set: a hit is a memory or a message, weights come with `explain`."""
     explained = {"considered": found.considered} if body.explain else {}
-    out = SearchOut(
+    return SearchOut(
         results=[_hit_out(hit, body) for hit in found.hits],
         entity_cards=[_card_out(card) for card in found.cards],
         ranking=body.ranking,
         **explained,
     )
-    # Unset, not None: a null that was set, such as a memory's `personaId`, stays in the response.
-    return out.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 def _hit_out(hit: RecallHit, body: MemorySearchIn) -> HitOut:
+    """Return the response for one result of a search: the memory or message, its score and the score's parts."""
     thing = (
         {"memory": MemoryOut.from_memory(hit.found, body.user_id)}
         if isinstance(hit.found, StoredMemory)
         else {"message": message_hit(hit.found)}
     )
+    # Every part is named, 0 where the ranking does not use it.
     why = {**dict.fromkeys(_SCORE_PARTS, 0.0), **hit.parts}
     weights = {"weights": dict(hit.weights)} if body.explain else {}
     claims = {"claims": hit.claims} if hit.claims else {}
@@ -125,9 +126,10 @@ def _hit_out(hit: RecallHit, body: MemorySearchIn) -> HitOut:
 
 
 def message_hit(found: FoundMessage) -> MessageHit:
-    """Return a found message as a response shape."""
+    """Return the response for a message that a search found."""
     return MessageHit(**{name: value for name, value in vars(found).items() if name in MessageHit.model_fields})
 
 
 def _card_out(card: Card) -> EntityCardOut:
+    """Return the response for an entity card."""
     return EntityCardOut(key=card.key, label=card.label, facts=list(card.facts), text=card.text)

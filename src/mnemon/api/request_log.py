@@ -27,6 +27,7 @@ class LoggedRequest:
     """One request and its response, as its log line will show them."""
 
     def __init__(self, scope: Scope, started: float) -> None:
+        """Note a request that started at this time; nothing is sent yet."""
         self._scope = scope
         self._started = started
         self.status: int | None = None
@@ -36,14 +37,15 @@ class LoggedRequest:
 
     @property
     def route(self) -> str:
-        """The route's template, not the path: a path may hold a person's name."""
+        """The route's template for the log line, not the path, which may hold a person's name."""
         route = self._scope.get("route")
         if route is None and self._scope.get("endpoint") is not None and self._scope.get("path_params") == {}:
-            return str(self._scope["path"])  # a route without a template, such as /openapi.json, and no variable
+            # A route without a template, such as /openapi.json; its path has no variable part.
+            return str(self._scope["path"])
         return getattr(route, "path", "unmatched")
 
     def note_sent(self, message: Message) -> None:
-        """Record a message to the client."""
+        """Note the status, size and end of the response from a message to the client."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
         else:
@@ -51,7 +53,7 @@ class LoggedRequest:
             self._complete = self._complete or not message.get("more_body", False)
 
     def note_received(self, message: Message) -> None:
-        """Record a message from the client."""
+        """Note from a message whether the client has disconnected."""
         if message["type"] == "http.disconnect" and not self._complete:
             self._left = True
 
@@ -63,7 +65,7 @@ class LoggedRequest:
         return "complete" if self._complete else "cut"
 
     def write_line(self) -> None:
-        """Log the request without its path, query, headers or body."""
+        """Write the request's log line, without its path, query, headers or body."""
         log.log(
             logging.DEBUG if self.route in PROBE_ROUTES else logging.INFO,
             "request",
@@ -80,11 +82,12 @@ class RefusalLog:
     """Logs refused and rate-limited keys, for each key and address once a minute with a count."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        """Start with nothing seen; `seconds` gives the time."""
         self._seconds = seconds
         self._seen: OrderedDict[tuple[str, ...], tuple[float, int]] = OrderedDict()
 
     def note_refusal(self, exchange: LoggedRequest, scope: Scope) -> None:
-        """Log a refused request, or only count it if a like one was logged within the last minute."""
+        """Log a 401 or 429 response, or only count it if a like one was logged within the last minute."""
         if exchange.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS):
             return
         key = structlog.contextvars.get_contextvars().get("key", _UNKNOWN)
@@ -98,7 +101,7 @@ class RefusalLog:
             log.warning("rate_limited", key=key, client=client, count=count)
 
     def _count_if_due(self, refused: tuple[str, ...]) -> int | None:
-        """Return the number of refusals since the last line, this one included; None while a line is not due."""
+        """Return the refusals since the last log line, this one included; None while no line is due."""
         now = self._seconds()
         at, count = self._seen.pop(refused, (now - QUIET_SECONDS, 0))
         due = now - at >= QUIET_SECONDS
@@ -110,7 +113,7 @@ class RefusalLog:
 
 
 def _client_address(scope: Scope) -> str:
-    """Return the client's address; `unknown` for anything else, since a proxy's header can hold any text."""
+    """Return the client's IP address for the log; `unknown` for other text, which a proxy's header may hold."""
     client = scope.get("client")
     try:
         return str(ip_address(client[0])) if client else _UNKNOWN

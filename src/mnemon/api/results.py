@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Name
 from mnemon.api.run_shapes import RunOut
 from mnemon.api.runs import cards_of
@@ -82,7 +82,7 @@ class CardOut(ApiModel):
 
     @classmethod
     def from_card(cls, card: CardDefinition) -> Self:
-        """Build the response from a card type."""
+        """Return the response for a card type, with its fields and how it is resolved."""
         return cls(
             type=card.type,
             title=card.title,
@@ -121,7 +121,7 @@ class BinOut(ApiModel):
 
     @classmethod
     def from_bin(cls, part: ReliabilityBin) -> Self:
-        """Build the response from a bin."""
+        """Return the response for one range of stated confidence and the share that was right."""
         return cls(
             start=part.start,
             end=part.end,
@@ -144,7 +144,7 @@ class ReliabilityOut(ApiModel):
 
     @classmethod
     def from_reliability(cls, found: Reliability) -> Self:
-        """Build the response from computed reliability."""
+        """Return the response for computed reliability: stated confidence against outcomes."""
         return cls(
             count=found.count,
             right=found.right,
@@ -167,10 +167,10 @@ class CalibrationOut(ReliabilityOut):
 
     @classmethod
     def from_calibration(cls, found: Calibration) -> Self:
-        """Build the response from a computed calibration."""
+        """Return the response for the computed calibration of an agent's decisions."""
         stated = ReliabilityOut.from_reliability(found.stated)
         return cls(
-            **{name: getattr(stated, name) for name in ReliabilityOut.model_fields},
+            **dict(stated),
             agent_id=found.agent_id,
             card_type=found.card_type,
             resolved=found.resolved,
@@ -185,12 +185,13 @@ class TrackRecordOut(CalibrationOut):
     groups: list[CalibrationOut] = Field(default_factory=list)
 
 
-@router.post("/prices", responses=responses_for(PushedOut))
+@router.post("/prices", responses=write_responses(PushedOut))
 async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: WriteDoor) -> Response:
     """Store prices and resolve the open trades that they decide."""
     cards = cards_of(door)
 
     async def store_prices(tx: Tx) -> PushedOut:
+        """Store the prices, resolve the trades they decide, and return both as the response."""
         prices = [Price(symbol=p.symbol, price=p.price, at=p.at or tx.now, low=p.low, high=p.high) for p in body]
         done = await push_prices(tx, door.org, prices, cards)
         return PushedOut(stored=done.stored, resolved=[RunOut.from_run(run, cards) for run in done.resolved])
@@ -202,10 +203,11 @@ async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: Writ
 async def list_cards(door: ReadDoor) -> Response:
     """List every card type."""
     cards = [CardOut.from_card(card) for card in cards_of(door).values()]
+    # All of them on one page, so there is never a cursor.
     return door.page(cards, limit=len(cards), position=lambda card: card.type)
 
 
-@router.get("/calibration", responses=responses_for(TrackRecordOut))
+@router.get("/calibration", responses=responses_for(TrackRecordOut, also=(404,)))
 async def calibration(
     door: ReadDoor, agent_id: Annotated[str | None, Query(alias="agentId", max_length=100)] = None
 ) -> Response:
@@ -220,6 +222,7 @@ async def calibration(
 
 
 def _resolution_out(card: CardDefinition) -> ResolutionOut:
+    """Return how decisions of a card type are resolved: its rule, its right and wrong outcomes, its fields."""
     rule = card.resolution
     parts = ("symbol", "side", "entry", "take_profit", "stop_loss", "expires_at")
     named = {part: getattr(rule, part) for part in parts if getattr(rule, part)}

@@ -25,7 +25,7 @@ class RunUsageOut(ApiModel):
 
     @classmethod
     def from_usage(cls, usage: RunUsage) -> Self:
-        """Build the response from a run's usage."""
+        """Return the response for a run's tokens, time and cost."""
         return cls(
             calls=usage.calls,
             input_tokens=usage.input_tokens,
@@ -68,7 +68,7 @@ class RunOut(ApiModel):
 
     @classmethod
     def from_run(cls, run: Run, cards: CardTypes, again: Sequence[Run] = ()) -> Self:
-        """Build the response from a run; its conviction is taken from its re-examinations among `again`."""
+        """Return the response for a run; its conviction is taken from its re-examinations among `again`."""
         return cls(**run_fields(run, cards, again))
 
 
@@ -81,7 +81,7 @@ class ReExaminationOut(RunOut):
 
     @classmethod
     def from_run(cls, run: Run, cards: CardTypes, again: Sequence[Run] = ()) -> Self:
-        """Build the response from the run of a re-examination."""
+        """Return the response for the run of a re-examination, with its card's fields."""
         values = run.result or {}
         named = {name: values.get(name) for name in ("conviction_score", "notes", "suggested_action")}
         return cls(**run_fields(run, cards, again), **named)
@@ -97,12 +97,12 @@ class DecisionOut(ApiModel):
 
     @classmethod
     def from_decision(cls, decision: Decision) -> Self:
-        """Build the response from a decision."""
+        """Return the response for a decision, in one line."""
         return cls(run_id=decision.run_id, at=decision.at, headline=decision.headline, line=decision.line)
 
 
 def run_fields(run: Run, cards: CardTypes, again: Sequence[Run]) -> dict[str, Any]:
-    """Return the fields of RunOut; `again` are re-examinations, also of other runs."""
+    """Return the fields of RunOut for a run; its conviction comes from its re-examinations in `again`."""
     card = cards.get(run.card_type)
     scores = [(r.result or {}).get("conviction_score") for r in again if r.parent_run_id == run.id]
     known = [score for score in scores if isinstance(score, int)]

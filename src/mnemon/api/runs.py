@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Name, Text, decode_cursor, error_line
 from mnemon.api.run_shapes import ReExaminationOut, RunOut
 from mnemon.api.sse import EVENT_STREAM, SSE_HEADERS, format_run_event
@@ -65,10 +65,12 @@ async def run_events(
     that has `code` and `detail`.
     """
     async with door.tx() as tx:
+        # Before the stream begins, so that an unknown run is a 404 and not an empty stream.
         await get_run(tx, door.org, run_id)
     after = parse_seq(last_event_id)
 
     async def event_lines() -> AsyncIterator[str]:
+        """Yield the run's events as Server-Sent Events until the run or the caller's key ends."""
         async with door.until_key_ends() as over:
             async for event in watch_run(door.services.db, door.org, run_id, after=after, until=over):
                 yield format_run_event(event)
@@ -78,13 +80,13 @@ async def run_events(
     return StreamingResponse(event_lines(), media_type="text/event-stream", headers=SSE_HEADERS)
 
 
-@router.post("/{run_id}/cancel", responses=responses_for(RunOut))
+@router.post("/{run_id}/cancel", responses=write_responses(RunOut))
 async def cancel(run_id: str, door: WriteDoor) -> Response:
     """Cancel a run."""
     return await door.write(lambda tx: cancel_run(tx, door.org, run_id), run_renderer(door))
 
 
-@router.post("/{run_id}/re-examine", status_code=202, responses=responses_for(RunOut, status=202))
+@router.post("/{run_id}/re-examine", status_code=202, responses=write_responses(RunOut, status=202))
 async def re_examine(run_id: str, door: WriteDoor) -> Response:
     """Queue a run that examines the decision again; 409 `not_re_examinable` says why it cannot be."""
     cards = cards_of(door)
@@ -104,7 +106,7 @@ async def re_examinations(run_id: str, door: ReadDoor) -> Response:
     return door.page(shown, limit=max(1, len(shown)), position=lambda again: again.id)
 
 
-@router.post("/{run_id}/resolve", responses=responses_for(RunOut))
+@router.post("/{run_id}/resolve", responses=write_responses(RunOut))
 async def resolve(run_id: str, body: ResolveIn, door: WriteDoor) -> Response:
     """Record the decision's outcome as a person judges it; the first resolution is final."""
     cards = cards_of(door)
@@ -117,24 +119,26 @@ class RunRenderer:
     """Renders runs with the card types in force."""
 
     def __init__(self, cards: CardTypes) -> None:
+        """Render with these card types."""
         self._cards = cards
 
     def __call__(self, run: Run) -> RunOut:
+        """Return the run as its response."""
         return RunOut.from_run(run, self._cards)
 
 
 def run_renderer(door: Door) -> RunRenderer:
-    """Return the renderer for this request's runs."""
+    """Return the function that turns this request's runs into responses."""
     return RunRenderer(cards_of(door))
 
 
 def cards_of(door: Door) -> CardTypes:
-    """Return the card types in force."""
+    """Return the card types in force for this request, from the configured directory."""
     return load_cards(door.services.settings.cards_dir)
 
 
 async def page_of_runs(door: Door, wanted: RunFilter, limit: int, cursor: str | None) -> Response:
-    """Return a page of runs, newest first."""
+    """Return a response with a page of the runs that match the filter, newest first."""
     before = parse_seq(decode_cursor(cursor)) or None
     async with door.tx() as tx:
         found = await store.list_runs(tx, door.org, wanted, before=before, most=limit + 1)
@@ -146,7 +150,7 @@ async def page_of_runs(door: Door, wanted: RunFilter, limit: int, cursor: str | 
 
 
 def parse_seq(text: str | None) -> int:
-    """Return the sequence number in a cursor or `Last-Event-ID`; 0 for none. Raises Malformed."""
+    """Return the event number in a cursor or `Last-Event-ID`, 0 for none; raise Malformed for other text."""
     if not text:
         return 0
     if not (text.isascii() and text.isdigit() and len(text) <= 18):

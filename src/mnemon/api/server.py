@@ -25,7 +25,8 @@ REPLY_GRACE_S = 10
 class HttpServer(uvicorn.Server):
     """A uvicorn server that runs as a task and reports when it is ready."""
 
-    def __init__(self, app: Any, sock: socket.socket) -> None:
+    def __init__(self, app: Any, sock: socket.socket, *, handle_signals: bool = True) -> None:
+        """Configure uvicorn with the settings' limits and start serving this socket in a task."""
         services: Services = app.state.services
         settings = services.settings
         bounds = ConnectionLimits(
@@ -37,6 +38,7 @@ class HttpServer(uvicorn.Server):
         config = uvicorn.Config(
             app,
             log_config=None,
+            # uvicorn would log the path, which may hold a person's name; `request_log.py` logs the route.
             access_log=False,
             timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
             timeout_keep_alive=ceil(settings.request_timeout_s),
@@ -48,19 +50,20 @@ class HttpServer(uvicorn.Server):
         self._app = app
         self.port: int = sock.getsockname()[1]
         self._sock = sock
+        self._handle_signals = handle_signals
         self._answering = asyncio.Event()
         self._task = asyncio.create_task(self.serve(sockets=[sock]))
         self._task.add_done_callback(lambda _: self._answering.set())
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop on SIGINT and SIGTERM.
+        """Stop on SIGINT and SIGTERM, unless the program that this server runs in handles them itself.
 
         uvicorn's own handler would raise the signal again after the shutdown, and the services would not close in
         order.
         """
         # Signal handlers can only be installed in the main thread.
-        if threading.current_thread() is not threading.main_thread():
+        if not self._handle_signals or threading.current_thread() is not threading.main_thread():
             yield
             return
         loop = asyncio.get_running_loop()
@@ -73,8 +76,9 @@ class HttpServer(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen on the socket and report that the server is ready."""
-        self._sock.listen(self.config.backlog)  # here, because uvloop assumes that listen() succeeds
+        """Listen on the socket and let `wait_until_ready` return."""
+        # Here, because uvloop assumes that listen() succeeds.
+        self._sock.listen(self.config.backlog)
         await super().startup(sockets=sockets)
         self._answering.set()
 
@@ -94,7 +98,8 @@ class HttpServer(uvicorn.Server):
         if self._task.done():
             try:
                 await self._task
-            except OSError as error:  # another process began to listen after the socket was bound
+            except OSError as error:
+                # Another process began to listen after the socket was bound.
                 host, port = self._sock.getsockname()[:2]
                 raise Misconfigured(listen_refusal(host, port, error)) from None
             raise Misconfigured("The server could not start; its log above says why.")
@@ -122,7 +127,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 def listen_refusal(
     host: str, port: int, error: OSError, *, fix: str = "`mnemon serve --port 0` takes a free port."
 ) -> str:
-    """Say why this address cannot be listened on and what to do; `fix` is the advice for a port that is taken."""
+    """Return the sentence why this address cannot be listened on, with `fix` as advice for a port that is taken."""
     words = f"Cannot listen on {host}:{port}: {error.strerror or error}."
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return (

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Path, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, Name, decode_cursor
 from mnemon.api.turn_shapes import MessageOut
 from mnemon.clock import format_time, parse_time
@@ -15,8 +15,8 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Malformed, NotFound
 from mnemon.scope import Scope
 from mnemon.sessions import messages, state, store
-from mnemon.sessions.boundary import SessionBoundary, has_ended, session_end
-from mnemon.sessions.close import boundary_from_settings, close_session
+from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings, has_ended, session_end
+from mnemon.sessions.close import close_session
 from mnemon.sessions.messages import StoredMessage
 from mnemon.sessions.session import RollingSummary, Session, SessionState
 from mnemon.sessions.summary import SessionSummary
@@ -45,7 +45,7 @@ class SessionOut(ApiModel):
 
     @classmethod
     def from_session(cls, session: Session, now: datetime, boundary: SessionBoundary) -> Self:
-        """Build the response from a session; `now` and the boundary decide whether it has ended."""
+        """Return the response for a session; `now` and the boundary decide whether it has ended."""
         return cls(
             id=session.id,
             user_id=session.user_name,
@@ -68,10 +68,14 @@ class SessionMessageOut(MessageOut):
 
     @classmethod
     def from_stored_message(cls, stored: StoredMessage) -> Self:
-        """Build the response from a stored message."""
+        """Return the response for a stored message with its place in the session."""
+        said = stored.said
         return cls(
-            **MessageOut.from_said(stored.said).model_dump(by_alias=False, exclude={"at"}),
-            at=stored.said.at,
+            id=said.message_id,
+            role=said.role,
+            content=said.content,
+            name=said.name,
+            at=said.at,
             turn_id=stored.turn_id,
             seq=stored.seq,
             place=stored.place,
@@ -112,7 +116,7 @@ class SessionStateOut(ApiModel):
 
     @classmethod
     def from_state(cls, kept: SessionState) -> Self:
-        """Build the response from the stored state."""
+        """Return the response for the state of a person and a persona across sessions."""
         error = kept.last_rolling_error
         return cls(
             state=StateOut(
@@ -142,7 +146,7 @@ class RollingSummaryOut(ApiModel):
 
     @classmethod
     def from_summary(cls, version: RollingSummary) -> Self:
-        """Build the response from a stored version."""
+        """Return the response for a stored version of the rolling summary."""
         return cls(
             message_count=version.message_count,
             text=version.text,
@@ -187,19 +191,20 @@ async def list_messages(
     return door.page(shown, limit=limit, position=lambda one: f"{one.seq} {one.place}")
 
 
-@router.post("/sessions/{session_id}/close", responses=responses_for(SessionOut))
+@router.post("/sessions/{session_id}/close", responses=write_responses(SessionOut))
 async def close(session_id: SessionId, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """End a session and queue its summary; a key without `memory:read` gets no summary in the response."""
     boundary = boundary_from_settings(door.services.settings)
 
     async def end_session(tx: Tx) -> tuple[Session, datetime]:
+        """End the session and return it with the time; without its summary for a key that may not read it."""
         closed = await close_session(tx, door.visible_scope, session_id, boundary)
         return closed if door.has_grant(Grant.MEMORY_READ) else replace(closed, summary=None), tx.now
 
     return await door.write(end_session, lambda made: SessionOut.from_session(made[0], made[1], boundary))
 
 
-@router.get("/session-state", responses=responses_for(SessionStateOut))
+@router.get("/session-state", responses=responses_for(SessionStateOut, also=(404,)))
 async def get_session_state(door: ReadDoor, user_id: UserId, persona_id: PersonaId = None) -> Response:
     """Return the state of this person and persona across sessions."""
     async with door.tx() as tx:
@@ -223,6 +228,7 @@ async def list_rolling_summaries(
 
 
 async def _find_session(tx: Tx, door: Door, session_id: str) -> tuple[Session, Scope]:
+    """Return the session and its person's scope; raise NotFound where the key cannot see it."""
     found = await store.find_session(tx, door.visible_scope, session_id)
     if found is None:
         raise NotFound("session")
@@ -230,11 +236,13 @@ async def _find_session(tx: Tx, door: Door, session_id: str) -> tuple[Session, S
 
 
 def _parse_time_cursor(cursor: str | None) -> tuple[datetime, str] | None:
+    """Return the time and id that a cursor of the session list holds; None without a cursor."""
     position = decode_cursor(cursor)
     return None if position is None else _parse_position(position, lambda at, id_: (parse_time(at), id_))
 
 
 def _parse_place_cursor(cursor: str | None) -> tuple[int, int]:
+    """Return the turn number and message place that a cursor holds; the place before the first without one."""
     position = decode_cursor(cursor)
     return (
         (0, -1)
@@ -244,11 +252,14 @@ def _parse_place_cursor(cursor: str | None) -> tuple[int, int]:
 
 
 def _parse_count_cursor(cursor: str | None) -> int | None:
+    """Return the version number that a cursor of rolling summaries holds; None without a cursor."""
     position = decode_cursor(cursor)
+    # This cursor has one word; the dot is the second that the parser expects.
     return None if position is None else _parse_position(f"{position} .", lambda number, _: _parse_small_int(number))
 
 
 def _parse_small_int(text: str) -> int:
+    """Return the number in the text; raise ValueError where PostgreSQL's integer cannot hold it."""
     number = int(text)
     if not -(2**31) < number < 2**31:
         raise ValueError("no such place")
@@ -256,7 +267,9 @@ def _parse_small_int(text: str) -> int:
 
 
 def _parse_position(position: str, reading: Any) -> Any:
+    """Return what `reading` makes of a cursor's two words; raise Malformed where it cannot."""
     try:
         return reading(*position.split(" ", 1))
+    # TypeError: another number of words; OverflowError: a time beyond what a datetime holds.
     except (TypeError, ValueError, OverflowError):
         raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor") from None

@@ -6,10 +6,18 @@ from fastapi import APIRouter, Query, Response
 from pydantic import model_validator
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
+from mnemon.api.memory_shapes import MemoryOut
 from mnemon.api.models import ApiModel, ExistingName, Instant, decode_cursor
 from mnemon.db.tx import Tx
-from mnemon.memory.sources.overview import SourceOverview, source_overviews
+from mnemon.memory.sources.overview import (
+    SourceOverview,
+    memories_of_source,
+    preview_withdrawal,
+    resolve_source_name,
+    source_names,
+    source_overviews,
+)
 from mnemon.memory.sources.withdrawal import Withdrawal, withdraw_from_everyone, withdraw_source
 from mnemon.memory.trust import Trust
 
@@ -30,7 +38,7 @@ class SourceOut(ApiModel):
 
     @classmethod
     def from_overview(cls, one: SourceOverview) -> Self:
-        """Build the response from a source's overview."""
+        """Return the response for a source: how many memories, claims and todos it gave."""
         fields = {name: value for name, value in vars(one).items() if name != "trust"}
         return cls(**fields, trust_level=one.trust)
 
@@ -45,6 +53,7 @@ class WithdrawIn(ApiModel):
 
     @model_validator(mode="after")
     def _check_one_named(self) -> Self:
+        """Return the request; raise ValueError where it names no source, or two different ones."""
         if self.source is None and self.origin is None:
             raise ValueError("Name the `source` to take back, as `GET /api/sources` gives its `origin`.")
         if None not in (self.source, self.origin) and self.source != self.origin:
@@ -53,8 +62,19 @@ class WithdrawIn(ApiModel):
 
     @property
     def name(self) -> str:
-        """The name of the source."""
+        """The name of the source to withdraw, from `source` or `origin`."""
         return str(self.source or self.origin)
+
+
+class WithdrawalPreviewOut(ApiModel):
+    """What a withdrawal would take back now."""
+
+    source: str
+    """The exact name of the source, to be sent to `POST /api/sources/withdraw`."""
+    people: int
+    memories: int
+    versions: int
+    todos: int
 
 
 class WithdrawalOut(ApiModel):
@@ -73,7 +93,7 @@ class WithdrawalOut(ApiModel):
 
     @classmethod
     def from_withdrawal(cls, done: Withdrawal) -> Self:
-        """Build the response from a withdrawal."""
+        """Return the response for a withdrawal: its receipt."""
         lists = {"archived": list(done.archived), "restored": list(done.restored)}
         return cls(**{**vars(done), **lists, "source": done.origin, "total": done.total})
 
@@ -94,7 +114,46 @@ async def list_sources(
     return door.page(shown[: limit + 1], limit=limit, position=lambda one: one.origin)
 
 
-@router.post("/withdraw", responses=responses_for(WithdrawalOut))
+SourceName = Annotated[
+    ExistingName, Query(description="A source's `origin`, or the same with unprintable characters escaped.")
+]
+
+
+@router.get("/memories", responses=responses_for(MemoryOut, page=True, also=(404,)))
+async def list_source_memories(
+    door: Annotated[Door, needs(Grant.MEMORY_READ)],
+    user_id: Annotated[ExistingName, Query(alias="userId")],
+    source: SourceName,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> Response:
+    """List the latest that one source said about a person, active or archived, over all personas.
+
+    404 `no_such_source` names the sources that did say something.
+    """
+    scope = door.person_scope(user_id)
+    async with door.tx() as tx:
+        origin = resolve_source_name(source, await source_names(tx, scope))
+        found = await memories_of_source(tx, scope, origin, most=limit)
+    return door.page([MemoryOut.from_memory(one, user_id) for one in found], limit=limit, position=lambda one: one.id)
+
+
+@router.get("/preview", responses=responses_for(WithdrawalPreviewOut, also=(404,)))
+async def preview(
+    door: Annotated[Door, needs(Grant.MEMORY_READ)],
+    source: SourceName,
+    user_id: Annotated[ExistingName | None, Query(alias="userId")] = None,
+) -> Response:
+    """Count what a withdrawal of the source would take back, from one person or from everyone; nothing is changed."""
+    if user_id is None:
+        door.require_unbound()
+    scope = door.org if user_id is None else door.person_scope(user_id)
+    async with door.tx() as tx:
+        origin = resolve_source_name(source, await source_names(tx, scope))
+        counted = await preview_withdrawal(tx, scope, origin)
+    return door.reply(WithdrawalPreviewOut(source=origin, **vars(counted)))
+
+
+@router.post("/withdraw", responses=write_responses(WithdrawalOut, also=(404,)))
 async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Withdraw what a source said of one person, or of everyone without `userId`, and restore what it had replaced.
 
@@ -108,13 +167,14 @@ async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]
     at_most = Trust.OPERATOR if door.principal.bound_user is None else Trust.PERSON
 
     async def withdraw_for_person(tx: Tx) -> Withdrawal:
+        """Withdraw what the source said about this person and return the receipt."""
         return await withdraw_source(tx, scope, body.name, at_most=at_most)
 
     return await door.write(withdraw_for_person, WithdrawalOut.from_withdrawal)
 
 
 async def _withdraw_from_everyone(door: Door, origin: str) -> Response:
-    """Withdraw the source from every person of the organization, then store the reply."""
+    """Withdraw the source from every person of the organization, one transaction each, then store the reply."""
     door.require_unbound()
     kept = await door.kept_reply()
     if kept is not None:
@@ -125,6 +185,7 @@ async def _withdraw_from_everyone(door: Door, origin: str) -> Response:
     )
 
     async def finished_withdrawal(tx: Tx) -> Withdrawal:
+        """Return the receipt of the withdrawal that is already committed."""
         return done
 
     return await door.write(finished_withdrawal, WithdrawalOut.from_withdrawal)

@@ -46,7 +46,7 @@ class UsageOut(ApiModel):
 
     @classmethod
     def from_usage(cls, usage: Usage) -> Self:
-        """Build the response from a usage."""
+        """Return the response for the tokens and time of model calls."""
         return cls(
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -68,7 +68,7 @@ class ReplyOut(ApiModel):
 
     @classmethod
     def from_done(cls, done: ReplyDone) -> Self:
-        """Build the response from the event that ends a reply."""
+        """Return the response for a finished reply, from the event that ends it."""
         return cls(
             turn_id=done.turn_id,
             session_id=done.session_id,
@@ -79,9 +79,10 @@ class ReplyOut(ApiModel):
 
 
 def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingResponse:
-    """Return the reply's events as a streaming response; a client that leaves interrupts the reply."""
+    """Return a chat reply's events as a streaming response; a client that leaves interrupts the reply."""
 
     async def event_lines() -> AsyncIterator[str]:
+        """Yield the events as text, those that are ready together at once; interrupt the reply at the end."""
         try:
             # Events that are ready together are sent as one chunk.
             async for some in stream.event_batches():
@@ -95,9 +96,10 @@ def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingRespon
 
 
 def replay_response(reply: dict[str, Any]) -> StreamingResponse:
-    """Return a stored reply as a stream of the same events."""
+    """Return a stored chat reply as a streaming response of the same events."""
 
     async def event_lines() -> AsyncIterator[str]:
+        """Yield `turn`, one `delta` with the whole text, and `done`."""
         yield line("turn", {"turnId": reply["turnId"], "sessionId": reply["sessionId"]})
         yield line("delta", {"text": reply["reply"]})
         yield line("done", {key: reply[key] for key in ("turnId", "messageId", "usage")})
@@ -108,7 +110,7 @@ def replay_response(reply: dict[str, Any]) -> StreamingResponse:
 
 
 def format_chat_event(event: ChatEvent, *, sees_state: bool) -> str | None:
-    """Return the event as text; None for an event that this client may not see."""
+    """Return a chat event as a Server-Sent Event; None for one that this client may not see."""
     match event:
         case TurnStarted():
             return line("turn", {"turnId": event.turn_id, "sessionId": event.session_id})
@@ -145,7 +147,7 @@ STREAM_CUT_DETAIL = (
 
 
 def format_run_event(event: RecordedEvent | None) -> str:
-    """Return the event with its id, so that a client can resume after it; a comment for None."""
+    """Return a run's event as a Server-Sent Event with its id for resuming; a keep-alive comment for None."""
     if event is None:
         return KEEPALIVE
     data = json.dumps({**event.data, "at": format_time(event.at)}, ensure_ascii=False)
@@ -155,13 +157,14 @@ def format_run_event(event: RecordedEvent | None) -> str:
 async def stream_chat_turn(
     db: Database, scope: Scope, turn_id: str, session_id: str | None, until: asyncio.Event
 ) -> AsyncIterator[str]:
-    """Yield an agent's chat turn as the events of a chat: turn, delta…, then done or error."""
+    """Yield an agent's chat turn as Server-Sent Events: turn, delta…, then done or error."""
     yield line("turn", {"turnId": turn_id, "sessionId": session_id})
     async for event in watch_chat(db, scope, turn_id, until=until):
         if event is None:
             yield KEEPALIVE
         elif event.type in CHAT_EVENTS:
             yield line(event.type, event.data)
+    # Read from the database and not from the events: the stream may have been cut before the last one.
     ended = await chat_outcome(db, scope, turn_id)
     if until.is_set() and ended.get("code") == "chat_waiting":
         ended["detail"] = STREAM_CUT_DETAIL
@@ -169,7 +172,7 @@ async def stream_chat_turn(
 
 
 async def chat_outcome(db: Database, scope: Scope, turn_id: str) -> dict[str, Any]:
-    """Return the fields of the event `done`, or of `error` when the turn has no reply."""
+    """Return the data of the event `done` for an agent's chat turn, or of `error` when it has no reply."""
     async with db.tx(scope.org_id) as tx:
         exchange = await agent_store.find_exchange(tx, scope, turn_id)
         reply = await agent_store.find_turn_message(tx, scope, turn_id, "assistant")

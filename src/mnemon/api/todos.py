@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.memory_shapes import TodoOut
 from mnemon.api.models import ApiModel, Name, NonEmptyText, decode_cursor
 from mnemon.db.tx import Tx
@@ -44,12 +44,13 @@ async def list_todos(
     return door.page(shown, limit=limit, position=browse.cursor_of)
 
 
-@router.patch("/{todo_id}", responses=responses_for(TodoOut))
+@router.patch("/{todo_id}", responses=write_responses(TodoOut))
 async def change_todo(todo_id: str, body: TodoPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Change a todo."""
     wanted = store.TodoEdit(**dict(body))
 
     async def store_edit(tx: Tx) -> TodoOut:
+        """Change the todo, if the key may see its person, and return it as its response."""
         scope, todo = await store.get_todo(tx, door.visible_scope, todo_id)
         changed = await store.update_todo(tx, scope, todo, wanted, at=tx.now)
         return TodoOut.from_todo(changed, await external_name(tx, scope) or "")

@@ -31,7 +31,7 @@ class MessageIn(ApiModel):
     at: Instant | None = None
 
     def as_new(self) -> NewMessage:
-        """Return the message as the sessions room takes it."""
+        """Return the posted message as `sessions` stores it."""
         return NewMessage(role=self.role, content=self.content, name=self.name, at=self.at)
 
 
@@ -64,7 +64,7 @@ class ToolResultIn(ApiModel):
     output: Json = None
 
     def as_outcome(self) -> ToolOutcome:
-        """Return the result as the agent state takes it."""
+        """Return the posted tool result as the agent state compares it with expectations."""
         return ToolOutcome(
             id=self.id,
             action=self.action,
@@ -84,7 +84,7 @@ MAX_PARTS = 5_000
 
 
 def _check_part_count(results: Any) -> Any:
-    """Return the tool results unchanged; refuse too many parts, counted before any of them is validated."""
+    """Return the tool results unchanged; raise ValueError for too many parts, before any of them is validated."""
     if isinstance(results, list):
         parts = [
             part
@@ -93,6 +93,7 @@ def _check_part_count(results: Any) -> Any:
             for name in ("ids", "types", "entities", "dependencies")
             if isinstance(part := one.get(name), list)
         ]
+        # Counted on the raw JSON: validating many thousand parts first would take longer than a request may.
         if sum(map(len, parts)) > MAX_PARTS:
             raise ValueError(f"has more than {MAX_PARTS:,} ids, types, entities and dependencies in all")
     return results
@@ -118,7 +119,7 @@ class ExpectationIn(BaseModel):
     invariant: Sentence | None = None
 
     def as_intent(self) -> Intent:
-        """Return the expectation as the agent state takes it."""
+        """Return the posted expectation as the agent state adds it: pending."""
         return Intent(
             action=self.action,
             expected_outcome=self.expected_outcome,
@@ -140,7 +141,7 @@ class TurnIn(ApiModel):
     expectations: Annotated[list[ExpectationIn], Field(max_length=200)] = Field(default_factory=list)
 
     def as_incoming(self) -> NewTurn:
-        """Return the turn as the sessions room takes it."""
+        """Return the posted turn as `sessions` stores it."""
         return NewTurn(
             user_name=self.user_id,
             messages=tuple(one.as_new() for one in self.messages),
@@ -177,7 +178,7 @@ class MessageOut(ApiModel):
 
     @classmethod
     def from_said(cls, said: TurnMessage) -> Self:
-        """Build the response from a turn's message."""
+        """Return the response for a turn's message."""
         return cls(id=said.message_id, role=said.role, content=said.content, name=said.name, at=said.at)
 
 
@@ -212,7 +213,7 @@ class ReflectionOut(ApiModel):
 
     @classmethod
     def from_reflection(cls, reflection: Reflection, labels: tuple[str, ...]) -> Self:
-        """Build the response from a reflection; `labels` are the sections that are always shown."""
+        """Return the response for a reflection; `labels` are the sections that are always shown."""
         blank = SectionOut(stored=0, updated=0, skipped=0, rejected=0, due=False)
         reported = {
             label: SectionOut(
@@ -264,7 +265,7 @@ class TurnOut(ApiModel):
 
     @classmethod
     def from_turn(cls, stored: StoredTurn, reflection: Reflection | None, labels: tuple[str, ...]) -> Self:
-        """Build the response from a stored turn and its reflection."""
+        """Return the response for a stored turn and its reflection."""
         turn, error = stored.turn, stored.error
         spent = [one for one in (stored.usage, reflection.usage if reflection else None) if one is not None]
         return cls(

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for, sent_as_json
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, sent_as_json, write_responses
 from mnemon.api.memory_shapes import EntityIn
 from mnemon.api.models import ApiModel, ExistingName, Instant, Label, Name, NonEmptyText
 from mnemon.custody.export import export_to_file, file_chunks
@@ -46,7 +46,7 @@ class SeedEntryIn(ApiModel):
     pinned: bool | None = None
 
     def as_entry(self) -> SeedEntry:
-        """Return the fact as the memory room takes it."""
+        """Return a fact of the posted profile as an entry of the person's seed."""
         return SeedEntry(
             content=self.content.strip(),
             type=self.type,
@@ -60,7 +60,7 @@ class SeedEntryIn(ApiModel):
 
     @classmethod
     def from_entry(cls, entry: SeedEntry) -> Self:
-        """Build the shape from a stored entry."""
+        """Return the shape of a stored seed entry, as it was posted."""
         about = (entry.entity_type, entry.entity_label)
         return cls(
             type=entry.type,
@@ -79,7 +79,7 @@ class SeedIn(ApiModel):
     profile: Annotated[list[SeedEntryIn | NonEmptyText], Field(max_length=MAX_SEED_ENTRIES)]
 
     def as_entries(self) -> tuple[SeedEntry, ...]:
-        """Return the facts as the memory room takes them."""
+        """Return the facts of the posted profile as entries of the person's seed."""
         return tuple(SeedEntry(content=one.strip()) if isinstance(one, str) else one.as_entry() for one in self.profile)
 
 
@@ -101,7 +101,7 @@ class SeededOut(ApiModel):
 
     @classmethod
     def from_seeding(cls, seeded: SeedResult) -> Self:
-        """Build the response from the result of loading."""
+        """Return the response for a loaded profile, with what loading it changed."""
         return cls(
             profile=[SeedEntryIn.from_entry(entry) for entry in seeded.entries],
             stored=seeded.stored,
@@ -123,7 +123,7 @@ class SpineOut(ApiModel):
 
     @classmethod
     def from_spine(cls, spine: SpineVersion) -> Self:
-        """Build the response from a stored version."""
+        """Return the response for a stored version of the person's long-term summary."""
         return cls(
             version=spine.version,
             content={part: [line.text for line in spine.lines.get(part, ())] for part in SpinePart},
@@ -150,7 +150,7 @@ class ReceiptOut(ApiModel):
 
     @classmethod
     def from_receipt(cls, receipt: Receipt) -> Self:
-        """Build the response from a receipt."""
+        """Return the response for a forgetting: its receipt."""
         return cls(
             id=receipt.id,
             at=receipt.at,
@@ -198,7 +198,7 @@ _SEED_BODY: dict[str, Any] = {
 
 
 async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
-    """Return the entries in the request's body: JSON, or plain text with one fact per line."""
+    """Return the seed entries in the request's body: JSON, or plain text with one fact per line."""
     body = await door.request.body()
     # Parsed by hand, because the route takes two media types; faults are reported as FastAPI would.
     if door.request.headers.get("content-type", "").partition(";")[0].strip().lower() != "text/plain":
@@ -221,13 +221,14 @@ async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
     return entries
 
 
-@router.put("/{user_id:any}/seed", responses=responses_for(SeededOut), openapi_extra=_SEED_BODY)
+@router.put("/{user_id:any}/seed", responses=write_responses(SeededOut), openapi_extra=_SEED_BODY)
 async def put_seed(user_id: NewUserId, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Load a person's profile; loading the same again changes nothing."""
     scope, entries = door.person_scope(user_id), await _read_seed_body(door)
     vectors = await embed_texts(door.services.embedder, [entry.content for entry in entries])
 
     async def store_seed(tx: Tx) -> SeedResult:
+        """Create the person if unknown and load the seed; return what it changed."""
         await ensure_person(tx, scope.org_id, user_id)
         return await apply_seed(tx, scope, entries, vectors=vectors)
 
@@ -255,7 +256,7 @@ async def get_spine(user_id: UserId, door: Annotated[Door, needs(Grant.MEMORY_RE
 
 
 _NDJSON_RESPONSES: dict[int | str, Any] = {
-    **responses_for(),
+    **responses_for(also=(404,)),
     200: {
         "description": "One JSON row per line.",
         "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
@@ -271,14 +272,16 @@ async def export_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY
     return StreamingResponse(file_chunks(file), media_type="application/x-ndjson")
 
 
-@router.delete("/{user_id:any}", responses=responses_for(ReceiptOut))
+@router.delete("/{user_id:any}", responses=write_responses(ReceiptOut, also=(404,)))
 async def forget_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Forget a person; the receipt counts what was removed, per table."""
     scope = door.person_scope(user_id)
 
     async def remove_person(tx: Tx) -> Receipt:
+        """Forget the person and return the receipt; the reply and the audit entry then name nobody."""
         receipt = await forget_person(tx, scope)
-        door.concerned.clear()  # neither the receipt nor the audit line may name the forgotten person
+        # Neither the receipt nor the audit line may name the forgotten person.
+        door.concerned.clear()
         return receipt
 
     return await door.write(remove_person, ReceiptOut.from_receipt)

@@ -15,7 +15,7 @@ from mnemon.reflection import job as reflection
 from mnemon.reflection.job import REFLECTION_KIND
 from mnemon.scope import Scope
 from mnemon.sessions import turns
-from mnemon.sessions.close import boundary_from_settings
+from mnemon.sessions.boundary import boundary_from_settings
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import lock_person
@@ -34,7 +34,7 @@ _CALLER_MOVED_ON = TurnError(
 async def begin_turn(
     tx: Tx, request: TurnRequest, settings: Settings, ask: Callable[[TurnPrompt], None]
 ) -> StartedTurn:
-    """Store and lease the turn and queue its reflection, or continue the turn that this request belongs to.
+    """Read the context, ask the model through `ask`, then store and lease the turn, or continue the one it belongs to.
 
     Nothing else is written. `ask` is called as soon as the context is read, so that the model works while the message
     is stored. Its output must not be shown before the transaction is committed.
@@ -60,6 +60,7 @@ async def _build_prompt(
     *,
     turn_id: str | None = None,
 ) -> TurnPrompt:
+    """Return the prompt for this request: the assembled context and the conversation."""
     wanted = LayerRequest(
         scope=scope,
         query=request.query,
@@ -72,10 +73,11 @@ async def _build_prompt(
         ranking=settings.chat_ranking,
     )
     context = await assemble_context(tx, wanted, settings, turn_id=turn_id)
-    return TurnPrompt(asking=request, context=context, conversation=_conversation_messages(request, context.recent))
+    return TurnPrompt(request=request, context=context, conversation=_conversation_messages(request, context.recent))
 
 
 async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> Turn:
+    """Store the turn as `answering` with a lease, queue its reflection, and abandon turns it overtakes."""
     until = tx.now + TURN_LEASE
     incoming = NewTurn(
         user_name=request.user_name,
@@ -86,14 +88,16 @@ async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> T
         lease_until=until,
     )
     turn = await store_turn(tx, request.scope, incoming, boundary_from_settings(settings))
+    # Due when the lease runs out: should this process die, that job gives the turn up. Sealing makes it due at once.
     reflection.enqueue_with_turn(tx, turn, due_at=until)
     await _abandon_waiting_turns(tx, request, turn.id)
     return turn
 
 
 async def _continue_turn(tx: Tx, request: TurnRequest, stored: StoredTurn) -> Turn:
-    """Append the new messages and tool results to the turn and lease it again."""
+    """Append the request's messages and tool results to the stored turn and lease it again."""
     until = tx.now + TURN_LEASE
+    # Lock order of every writer: the person's row, then the turn's, then the work row.
     await lock_person(tx, stored.turn.scope)
     await turns.reopen_turn(tx, stored.turn.scope, stored.turn.id, until)
     await postpone_work(tx, stored.turn.scope, REFLECTION_KIND, stored.turn.id, due_at=until)
@@ -109,7 +113,7 @@ async def _continue_turn(tx: Tx, request: TurnRequest, stored: StoredTurn) -> Tu
 
 
 async def _find_waiting_turn(tx: Tx, request: TurnRequest) -> StoredTurn | None:
-    """Return the turn that waits for the tool results in this request; None if there is none."""
+    """Return the stored turn that waits for the tool results in this request; None if there is none."""
     results = {message.tool_id for message in request.messages if message.role is Role.TOOL}
     if not results:
         return None
@@ -120,7 +124,7 @@ async def _find_waiting_turn(tx: Tx, request: TurnRequest) -> StoredTurn | None:
 
 
 async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) -> StoredTurn | None:
-    """Return the failed turn to answer again; None if there is none.
+    """Return the failed turn that this request repeats and that is answered again; None if there is none.
 
     That is the one named in `retries`, or the last one if an OpenAI client sends the same messages again, as its own
     retry does.
@@ -133,6 +137,7 @@ async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) ->
     if last is None or last[1] is not TurnStatus.FAILED:
         return None
     stored = await turns.find_turn(tx, request.scope, last[0])
+    # After the session's boundary the same words are a new conversation, not a retry.
     if stored is None or tx.now - stored.turn.at >= settings.session_boundary:
         return None
     sent = [one.content for one in stored.turn.messages if one.role is Role.USER]
@@ -140,7 +145,7 @@ async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) ->
 
 
 async def _abandon_waiting_turns(tx: Tx, request: TurnRequest, new_turn: str) -> None:
-    """Seal turns that still wait for the caller's tools as interrupted: the caller went on without them."""
+    """Seal as interrupted the person's turns that wait for tool results: the caller went on without them."""
     if request.origin is not turns.TurnOrigin.OPENAI:
         return
     for turn_id, _ in await turns.list_waiting_turns(tx, request.scope):
@@ -151,7 +156,7 @@ async def _abandon_waiting_turns(tx: Tx, request: TurnRequest, new_turn: str) ->
 
 
 def _conversation_messages(request: TurnRequest, recent: tuple[TurnMessage, ...]) -> tuple[LlmMessage, ...]:
-    """Return the conversation as the caller sent it, or the session's recent messages and the new ones."""
+    """Return the model's conversation: as the caller resent it, or the session's recent messages and the new ones."""
     if request.resent is not None:
         return request.resent
     earlier = [LlmMessage(role=one.role.value, content=one.content) for one in recent]
@@ -159,4 +164,5 @@ def _conversation_messages(request: TurnRequest, recent: tuple[TurnMessage, ...]
 
 
 def _model_message(new: NewMessage) -> LlmMessage:
+    """Return a stored message in the form the model client takes."""
     return LlmMessage(role=new.role.value, content=new.content, tool_id=new.tool_id, tool_name=new.name)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from mnemon.agentstate.journal import StateUpdate
+from mnemon.errors import Conflict, MnemonError, ModelDown
 from mnemon.llm.protocol import Json, ToolRequest, Usage
 
 
@@ -51,7 +52,7 @@ class ReplyDone:
     turn_id: str
     session_id: str
     message_id: str | None
-    """None when the turn was deleted before its reply could be stored."""
+    """None when the reply has no text, so that there is no message."""
     reply: str
     usage: Usage
     reason: str
@@ -60,11 +61,17 @@ class ReplyDone:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplyFailed:
-    """There is no complete reply; the text so far is kept."""
+    """There is no complete reply; the text so far is kept, unless the person was forgotten meanwhile."""
 
     turn_id: str
     code: str
     detail: str
+
+    def to_error(self) -> MnemonError:
+        """Return the error to raise for a caller who gets no events."""
+        if self.code == "reply_forgotten":
+            return Conflict(self.detail, code=self.code)
+        return ModelDown(self.detail, code=self.code)
 
 
 ChatEvent = TurnStarted | ReplyDelta | ToolCalled | ToolReturned | AgentStateChanged | ReplyDone | ReplyFailed

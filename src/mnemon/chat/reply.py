@@ -28,7 +28,7 @@ _MEMORY_LAYERS = ("L4", "L5")
 
 @reads_outside_text
 def reply_by_rule(question: str, layers: Sequence[Layer]) -> str:
-    """Return the recalled lines that share a word with the question, verbatim; nothing is inferred."""
+    """Return a reply without a model: the recalled lines that share a word with the question, verbatim."""
     wanted = content_words(question)
     items = [item for layer in layers if layer.name in _MEMORY_LAYERS for item in layer.items]
     once = [item for place, item in enumerate(items) if item.text not in {one.text for one in items[:place]}]
@@ -43,7 +43,7 @@ def reply_by_rule(question: str, layers: Sequence[Layer]) -> str:
 
 
 def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:
-    """Return the first lines up to the limit; a line that needs another one is added only if there is room left."""
+    """Return the first recalled lines up to the limit; a line that needs another comes only if both fit."""
     first = [item for item in about if item.needs is None][:_MAX_LINES]
     sources = {source for item in first for source in item.sources}
     beside = [item for item in about if item.needs in sources][: _MAX_LINES - len(first)]
@@ -70,10 +70,11 @@ class ReplyGenerator:
         emit: Callable[[ChatEvent], None],
         stored: Callable[[], Awaitable[StartedTurn]],
     ) -> None:
+        """Prepare the reply: `emit` receives its events, `stored` waits until the message is committed."""
         self._services = services
         self._prompt = prompt
         # A caller with tools of its own runs them itself, so Mnemon's are not mixed in.
-        self._tools = {} if prompt.asking.tools else tools
+        self._tools = {} if prompt.request.tools else tools
         self._stored = stored
         self._emit = emit
         self._said: list[str] = []
@@ -84,7 +85,7 @@ class ReplyGenerator:
         """Whether a cancellation means that the server stops, and not that the client left."""
 
     async def generate_reply(self) -> ReplyOutcome:
-        """Make the reply and return how it ended: complete, cut off with the text so far, or failed."""
+        """Make the reply; return how it ended: complete, cut off with the text so far, or failed."""
         try:
             calls = await self._run_rounds()
         except asyncio.CancelledError:
@@ -95,6 +96,7 @@ class ReplyGenerator:
                 TurnStatus.INTERRUPTED, error=_SERVER_STOPPED if self.server_stops else _CLIENT_LEFT
             )
         except MnemonError as error:
+            # Text that the client has seen is kept, and a turn with text did not fail altogether.
             status = TurnStatus.INTERRUPTED if self._said else TurnStatus.FAILED
             return self._make_outcome(status, error=TurnError(code=error.code, detail=error.detail))
         if not calls and not "".join(self._said).strip():
@@ -102,13 +104,14 @@ class ReplyGenerator:
         return self._make_outcome(TurnStatus.ANSWERED, calls=calls, error=self._too_long_error() if self._cut else None)
 
     async def _run_rounds(self) -> tuple[ToolRequest, ...]:
-        """Ask the model until it calls no more tools; return the calls that the caller is to run."""
+        """Ask the model and run Mnemon's tools until it calls none; return the calls left for the caller to run."""
         conversation = self._prompt.conversation
         for round_ in range(_MAX_ROUNDS):
-            offered = self._prompt.asking.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
+            offered = self._prompt.request.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
             before = len(self._said)
             calls = await self._ask_model(conversation, offered)
-            if not calls or self._prompt.asking.tools or self._cut:
+            # A caller's own tools are run by the caller, so their calls end this request.
+            if not calls or self._prompt.request.tools or self._cut:
                 return calls
             text = "".join(self._said[before:])
             conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
@@ -119,7 +122,8 @@ class ReplyGenerator:
     async def _ask_model(
         self, conversation: tuple[LlmMessage, ...], offered: tuple[ToolSpec, ...]
     ) -> tuple[ToolRequest, ...]:
-        turn_request = self._prompt.asking
+        """Send one request to the model, emit its text and tool calls as they arrive, return the tool calls."""
+        turn_request = self._prompt.request
         wanted = LlmChatRequest(
             system=self._prompt.system,
             messages=conversation,
@@ -142,10 +146,12 @@ class ReplyGenerator:
                     case ReplyFinished():
                         self._reason, self._cut = event.reason, event.cut
                         self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)
-                await self._stored()  # no event is shown before that, so storing the message gets the CPU first
+                # No event is shown before the message is stored, so storing it gets the CPU first.
+                await self._stored()
         return tuple(calls)
 
     async def _call_tool(self, request: ToolRequest) -> LlmMessage:
+        """Run one of Mnemon's tools, emit its result and changes, and return the result as a message."""
         result = await call_tool(self._services, await self._stored(), self._tools, request)
         for update in result.updates:
             self._emit(AgentStateChanged(update=update))
@@ -153,6 +159,7 @@ class ReplyGenerator:
         return LlmMessage(role="tool", content=result.text, tool_id=request.id, tool_name=request.name)
 
     def _too_long_error(self) -> TurnError:
+        """Return the error of a reply that was cut at the longest length allowed."""
         most = self._services.settings.max_reply_chars
         detail = f"The reply was cut at {most:,} characters. MNEMON_MAX_REPLY_CHARS sets the limit."
         return TurnError(code="reply_too_long", detail=detail)
@@ -160,6 +167,7 @@ class ReplyGenerator:
     def _make_outcome(
         self, status: TurnStatus, *, error: TurnError | None = None, calls: tuple[ToolRequest, ...] = ()
     ) -> ReplyOutcome:
+        """Return how the reply ended, with its text and token usage so far."""
         usage = self._usage or replace(Usage(), model=self._services.llm.name)
         reason = "tool_calls" if calls else self._reason
         reply = "".join(self._said)

@@ -50,7 +50,7 @@ class TurnRequest:
 
     @property
     def query(self) -> str:
-        """The text the context is searched for: the last message."""
+        """The text that memories are searched for: the request's last message."""
         return self.messages[-1].content if self.messages else ""
 
 
@@ -58,15 +58,15 @@ class TurnRequest:
 class TurnPrompt:
     """What the model is given for a request."""
 
-    asking: TurnRequest
+    request: TurnRequest
     context: AssembledContext
     conversation: tuple[LlmMessage, ...]
     """The messages that follow the system prompt."""
 
     @property
     def system(self) -> str:
-        """The context, then the calling program's instructions, which are never cut to a budget."""
-        instructions = self.asking.instructions
+        """The system prompt: the context, then the calling program's instructions, which are never cut."""
+        instructions = self.request.instructions
         system = self.context.pack.system
         return f"{system}\n\n## Instructions of the application\n{instructions}" if instructions else system
 
@@ -81,7 +81,7 @@ class StartedTurn:
     """The usage of earlier attempts, for a turn that is continued or answered again."""
 
     def cost_with(self, usage: Usage) -> Usage:
-        """Return the usage of the whole turn with this usage added."""
+        """Return the token usage of the whole turn, earlier requests included, with this usage added."""
         return usage if self.spent is None else self.spent.plus(usage)
 
 
@@ -100,7 +100,7 @@ class ResentConversation:
 
 
 def split_conversation(messages: Sequence[LlmMessage]) -> ResentConversation:
-    """Split a conversation into instructions, messages and what is new; raise Invalid if nothing is new."""
+    """Split a resent conversation into instructions, history and new messages; raise Invalid if nothing is new."""
     instructions = [one.content for one in messages if one.role in ("system", "developer") and one.content]
     conversation = tuple(one for one in messages if one.role not in ("system", "developer"))
     replies = [place for place, one in enumerate(conversation) if one.role == "assistant"]
@@ -121,7 +121,7 @@ def split_conversation(messages: Sequence[LlmMessage]) -> ResentConversation:
 
 
 def tool_outcomes(messages: Sequence[NewMessage]) -> tuple[ToolOutcome, ...]:
-    """Return the tool results among new messages.
+    """Return the tool results among new messages, as the agent state compares them with expectations.
 
     Where one is a JSON object, its `ids`, `types` and `count` can be verified. Its text is in its message, so the
     outcome does not repeat it.
@@ -130,6 +130,7 @@ def tool_outcomes(messages: Sequence[NewMessage]) -> tuple[ToolOutcome, ...]:
 
 
 def _tool_outcome(message: NewMessage) -> ToolOutcome:
+    """Return a tool message as a result, with `ids`, `types` and `count` if its content is JSON that has them."""
     given = _parse_object(message.content)
     count = given.get("count")
     return ToolOutcome(
@@ -143,6 +144,7 @@ def _tool_outcome(message: NewMessage) -> ToolOutcome:
 
 
 def _new_message(message: LlmMessage, names: dict[str, str]) -> NewMessage:
+    """Return the message to store, its tool's name taken from the call where it names none itself."""
     called = names.get(message.tool_id or "")
     return NewMessage(
         role=Role(message.role),
@@ -153,6 +155,7 @@ def _new_message(message: LlmMessage, names: dict[str, str]) -> NewMessage:
 
 
 def _parse_object(text: str) -> dict[str, Any]:
+    """Return the JSON object in the text; an empty one for anything else."""
     try:
         value = parse_json(text)
     except Invalid:
@@ -161,6 +164,7 @@ def _parse_object(text: str) -> dict[str, Any]:
 
 
 def _text_tuple(value: Any) -> tuple[str, ...] | None:
+    """Return a list of texts as a tuple; None for any other value."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         return None
     return tuple(value)

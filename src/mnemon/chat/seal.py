@@ -20,7 +20,7 @@ from mnemon.reflection import job as reflection
 from mnemon.reflection.job import REFLECTION_KIND
 from mnemon.scope import Scope
 from mnemon.sessions import messages, turns
-from mnemon.sessions.close import boundary_from_settings
+from mnemon.sessions.boundary import boundary_from_settings
 from mnemon.sessions.lifecycle import TurnStatus, may_become
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import lock_person
@@ -28,9 +28,18 @@ from mnemon.sessions.record import NewTurn, append_messages, store_turn
 from mnemon.sessions.turns import TurnError
 from mnemon.settings import Settings
 from mnemon.turn import Role, Turn
-from mnemon.vectors.active_model import EMBED_DELAY, enqueue_embedding
+from mnemon.vectors.text_vectors import EMBED_DELAY, enqueue_embedding
 
 TURNS_SEALED = Counter("mnemon_turns_sealed_total", "Chat turns that ended, by how.", ("status",))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealedReply:
+    """A turn with its stored reply."""
+
+    turn: Turn
+    message_id: str | None
+    """The id of the reply's message; None for a reply without text or calls."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +59,8 @@ OnSeal = Callable[[Tx, Turn, ReplyOutcome], Awaitable[None]]
 """What a door adds to the sealing transaction: it stores the reply for a retry of the request."""
 
 
-async def seal_turn(
-    tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False
-) -> tuple[Turn, str | None]:
-    """Store the reply and seal the turn, or let it wait for the caller's tools; return it with the reply's message id.
+async def seal_turn(tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False) -> SealedReply | None:
+    """Store the reply and seal the turn, or let it wait for the caller's tools; None if the person was forgotten.
 
     With `again`, first look for what an earlier try stored: the response to its COMMIT may have been lost.
     """
@@ -61,7 +68,7 @@ async def seal_turn(
     # Lock order of every writer: the person's row, then the turn's, then the work row.
     _, status = await tx.gather(lock_person(tx, turn.scope), turns.lock_turn_status(tx, turn.scope, turn.id))
     if status is None:
-        return turn, None
+        return None
     if again and (stored := await _find_stored_reply(tx, turn, outcome)):
         return stored
     reply = NewMessage(role=Role.ASSISTANT, content=outcome.reply, tool_requests=outcome.calls)
@@ -69,6 +76,7 @@ async def seal_turn(
     if outcome.calls and outcome.status is TurnStatus.ANSWERED:
         turn = await appending
         await _wait_for_caller(tx, started, outcome)
+    # Not so when the lease ran out and the reflection job gave the turn up; the reply is then only appended, below.
     elif may_become(status, outcome.status):
         turn, recited = await tx.gather(appending, find_recital(tx, turn.scope, outcome.reply))
         usage = started.cost_with(outcome.usage)
@@ -79,20 +87,20 @@ async def seal_turn(
         turn = await appending
     await tx.gather(enqueue_embedding(tx, turn.scope, after=EMBED_DELAY), enqueue_after_turn(tx, turn.scope))
     new = turn.messages[len(started.turn.messages) :]
-    return turn, new[-1].message_id if new else None
+    return SealedReply(turn=turn, message_id=new[-1].message_id if new else None)
 
 
-async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> tuple[Turn, str] | None:
+async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> SealedReply | None:
     """Return the turn with the reply that an earlier try stored; None when that try had no effect."""
     known = await messages.list_turn_messages(tx, turn.scope, turn.id)
     for message in known[len(turn.messages) :]:
         if message.role is Role.ASSISTANT and message.content == outcome.reply:
-            return replace(turn, messages=known), message.message_id
+            return SealedReply(turn=replace(turn, messages=known), message_id=message.message_id)
     return None
 
 
 async def _wait_for_caller(tx: Tx, started: StartedTurn, outcome: ReplyOutcome) -> None:
-    """Let the turn wait for the caller's tool results as long as a session would wait for a message."""
+    """Store that the turn waits for the caller's tool results, as long as a session waits for a message."""
     until = tx.now + timedelta(minutes=30)
     calls = [call.id for call in outcome.calls]
     turn = started.turn
@@ -112,7 +120,7 @@ class RecordedTurn:
 
 
 async def record_finished_turn(tx: Tx, scope: Scope, incoming: NewTurn, settings: Settings) -> RecordedTurn:
-    """Store a turn that the application ran, and apply in the same transaction everything that needs no model."""
+    """Store a turn that the application ran, update the agent state, and queue the reflection."""
     turn = await store_turn(tx, scope, incoming, boundary_from_settings(settings))
     update = await record_turn(tx, turn)
     if turn.reply and (recited := await find_recital(tx, turn.scope, turn.reply)):

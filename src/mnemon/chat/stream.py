@@ -28,15 +28,21 @@ _SEAL_TRIES = 6
 _NOT_SEALED_DETAIL = (
     "The reply could not be stored: the database is not reachable. Your message is kept; look at the turn shortly."
 )
+_FORGOTTEN_DETAIL = (
+    "The person was forgotten while the reply was written, so neither the message nor the reply is kept. Send the "
+    "message again if they are to be remembered anew."
+)
 
 
 class ReplyStream:
     """One reply for one client: first the model is asked, then the message is stored, then events are read."""
 
     def __init__(self, services: Services, tools: ToolsByName, ahead: PriorityTicket) -> None:
+        """Start with nothing asked; `ahead` lets the request go before background jobs."""
         self._services = services
         self._tools = tools
         self._ahead = ahead
+        # Unbounded: the model does not wait for a slow client, and the length of a reply is limited.
         self._heard: asyncio.Queue[ChatEvent] = asyncio.Queue()
         self._stored: asyncio.Future[StartedTurn] = asyncio.get_running_loop().create_future()
         self._on_seal: OnSeal | None = None
@@ -48,37 +54,39 @@ class ReplyStream:
 
     @property
     def started_turn(self) -> StartedTurn:
-        """The stored turn; an error before `confirm_stored`."""
+        """The stored turn that is answered; an error before `confirm_stored`."""
         return self._stored.result()
 
     @property
     def turn_id(self) -> str:
-        """The id of the turn."""
+        """The id of the turn that is answered."""
         return self.started_turn.turn.id
 
     @property
     def session_id(self) -> str:
-        """The id of the turn's session."""
+        """The id of the session of the turn that is answered."""
         return self.started_turn.turn.session_id
 
     def ask_model(self, prompt: TurnPrompt) -> None:
-        """Start the model's reply; no event is shown before `confirm_stored`."""
+        """Start a task that makes the reply; its events are held until `confirm_stored`."""
+        # A task of its own, not the request's: a client that hangs up does not cancel it.
         self.task = asyncio.create_task(self._run_reply(prompt))
 
     def confirm_stored(self, started: StartedTurn, on_seal: OnSeal | None = None) -> None:
-        """Release the events, now that the message is committed, and keep the turn's lease renewed."""
+        """Release the reply's events, now that the message is committed, and keep the turn's lease renewed."""
         self._on_seal = on_seal
         self._keeper = asyncio.create_task(
             keep_running("turn_lease_keeper", lambda: _keep_lease(self._services, started), backoff=Backoff())
         )
         self._stored.set_result(started)
+        # A reply waits for its message to be stored before it ends, so one that is done by now has failed.
         if self.task is None or self.task.done():
             self._emit_event(self._seal_failure())
         elif not self._heard.empty():
             self._ahead.release_priority()
 
     def abandon_unstored(self) -> None:
-        """Cancel the reply unless its message was stored."""
+        """Cancel the model's reply if its message was not stored."""
         if self._stored.cancel():
             self._ahead.release_priority()
             if self.task is not None:
@@ -92,13 +100,13 @@ class ReplyStream:
             self.task.cancel()
 
     async def iter_events(self) -> AsyncIterator[ChatEvent]:
-        """Yield every event from the start to `ReplyDone` or `ReplyFailed`."""
+        """Yield every event of the reply from the start to `ReplyDone` or `ReplyFailed`."""
         async for some in self.event_batches():
             for event in some:
                 yield event
 
     async def event_batches(self) -> AsyncIterator[list[ChatEvent]]:
-        """Yield the same events in batches of all that are ready, so that they can be sent together."""
+        """Yield the reply's events in batches of all that are ready, so that they can be sent together."""
         some: list[ChatEvent] = [TurnStarted(turn_id=self.turn_id, session_id=self.session_id)]
         while True:
             while not self._heard.empty():
@@ -109,6 +117,7 @@ class ReplyStream:
             some = [await self._heard.get()]
 
     async def _run_reply(self, prompt: TurnPrompt) -> None:
+        """Make the reply, seal its turn, and emit the last event in any case."""
         last: ChatEvent | None = None
         try:
             self._answer = ReplyGenerator(
@@ -126,13 +135,16 @@ class ReplyStream:
                 self._emit_event(last or self._seal_failure())
 
     async def _wait_until_stored(self) -> StartedTurn:
+        """Wait until the message is committed and return its turn."""
         # Shielded: cancelling the reply must not cancel the future that others wait for.
         return self._stored.result() if self._stored.done() else await asyncio.shield(self._stored)
 
     def _seal_failure(self) -> ReplyFailed:
+        """Return the event for a reply that was made but could not be stored."""
         return ReplyFailed(turn_id=self.turn_id, code="internal", detail=_NOT_SEALED_DETAIL)
 
     def _emit_event(self, event: ChatEvent) -> None:
+        """Queue an event for the client; from the first on, background jobs need not wait for this reply."""
         self._heard.put_nowait(event)
         if self._stored.done():
             self._ahead.release_priority()
@@ -142,15 +154,16 @@ class ReplyStreams:
     """All replies that this process is making."""
 
     def __init__(self) -> None:
+        """Start with no reply running."""
         self._running: set[ReplyStream] = set()
 
     @contextmanager
     def open_stream(self, services: Services, tools: ToolsByName) -> Iterator[ReplyStream]:
-        """Open a stream for a reply about to be asked for; jobs yield to it until its first token.
+        """Open a stream for one reply; background jobs wait for it until its first token.
 
         A stream whose message is not stored when the block ends is cancelled.
         """
-        stream = ReplyStream(services, tools, services.db.way.begin_request())
+        stream = ReplyStream(services, tools, services.db.request_priority.begin_request())
         self._running.add(stream)
         try:
             yield stream
@@ -162,12 +175,12 @@ class ReplyStreams:
                 stream.task.add_done_callback(lambda _: self._running.discard(stream))
 
     def stop(self) -> None:
-        """Interrupt every reply; each is sealed with its text so far, and its client gets an error event."""
+        """Interrupt every running reply; each is sealed with its text so far, and its client gets an error event."""
         for stream in self._running:
             stream.interrupt_reply(server_stops=True)
 
     async def close(self) -> None:
-        """Interrupt every reply and wait until all are sealed."""
+        """Interrupt every running reply and wait until all turns are sealed."""
         running = list(self._running)
         self.stop()
         await asyncio.gather(*(stream.task for stream in running if stream.task), return_exceptions=True)
@@ -176,24 +189,28 @@ class ReplyStreams:
 async def _seal_with_retries(
     services: Services, started: StartedTurn, outcome: ReplyOutcome, on_seal: OnSeal | None
 ) -> ChatEvent | None:
-    """Seal the turn and return its last event; None if that fails for half a minute, and its lease will expire."""
+    """Seal the turn and return its last event; None after half a minute of failures, then its lease expires."""
     for attempt in range(_SEAL_TRIES):
         try:
             async with services.db.tx(started.turn.scope.org_id) as tx:
-                turn, message_id = await seal_turn(tx, started, outcome, again=attempt > 0)
-                if on_seal is not None:
-                    await on_seal(tx, turn, outcome)
+                sealed = await seal_turn(tx, started, outcome, again=attempt > 0)
+                if on_seal is not None and sealed is not None:
+                    await on_seal(tx, sealed.turn, outcome)
         except Unavailable as error:
             log.warning("seal_failed", turn=started.turn.id, attempt=attempt + 1, error=error.code)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
         else:
+            if sealed is None:
+                log.info("reply_dropped", turn=started.turn.id)
+                return ReplyFailed(turn_id=started.turn.id, code="reply_forgotten", detail=_FORGOTTEN_DETAIL)
             _log_sealed(started, outcome)
-            return _last_event(started, outcome, message_id)
+            return _last_event(started, outcome, sealed.message_id)
     log.error("turn_not_sealed", turn=started.turn.id, tries=_SEAL_TRIES)
     return None
 
 
 def _log_sealed(started: StartedTurn, outcome: ReplyOutcome) -> None:
+    """Log how the turn ended and what it cost; as a warning if it failed."""
     log.log(
         logging.WARNING if outcome.status is TurnStatus.FAILED else logging.INFO,
         "turn_sealed",
@@ -209,6 +226,7 @@ def _log_sealed(started: StartedTurn, outcome: ReplyOutcome) -> None:
 
 
 def _last_event(started: StartedTurn, outcome: ReplyOutcome, message_id: str | None) -> ChatEvent:
+    """Return the event that ends the reply: `ReplyDone`, or `ReplyFailed` with the reason."""
     turn = started.turn
     if outcome.status is TurnStatus.ANSWERED:
         return ReplyDone(

@@ -32,12 +32,12 @@ class ToolCallResult:
 
     @property
     def text(self) -> str:
-        """The content as JSON text."""
+        """The tool's result as JSON text."""
         return json.dumps(self.content, ensure_ascii=False)
 
 
 def tool_specs(tools: ToolsByName) -> tuple[ToolSpec, ...]:
-    """Return the tools as they are offered to the model."""
+    """Return Mnemon's tools (name, description, schema) as they are offered to the model."""
     return tuple(
         ToolSpec(name=tool.name, description=tool.description, schema=_arguments_schema(tool.arguments))
         for tool in tools.values()
@@ -84,5 +84,5 @@ async def call_tool(
 
 @cache
 def _arguments_schema(arguments: type[Arguments]) -> Json:
-    """Return the schema of the arguments, cached: building one takes longer than all queries of a turn."""
+    """Return the JSON schema of a tool's arguments, cached: building one takes longer than all queries of a turn."""
     return arguments.model_json_schema()

@@ -58,7 +58,7 @@ class ChatCaller:
 async def start_chat(
     services: Services, streams: ReplyStreams, request: TurnRequest, tools: ToolsByName, caller: ChatCaller
 ) -> ReplyStream | KeptReply:
-    """Start the reply to a turn, or return the reply that was made before for the same Idempotency-Key."""
+    """Start the reply to a turn and return its stream, or the reply stored for the same Idempotency-Key."""
     # The model is asked inside the transaction that stores the message, so that it works meanwhile.
     with streams.open_stream(services, tools) as stream:
         async with services.db.tx(caller.org.org_id) as tx:
@@ -72,19 +72,19 @@ async def start_chat(
 
 
 async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
-    """Return the complete reply; raise ModelDown when there is none."""
+    """Return the complete reply. Raise ModelDown when there is none, Conflict when the person was forgotten."""
     async for event in stream.iter_events():
         if isinstance(event, ReplyDone):
             return event
         if isinstance(event, ReplyFailed):
-            raise ModelDown(event.detail, code=event.code)
+            raise event.to_error()
     raise ModelDown("The reply ended early, without a result. Look at the turn.")
 
 
 async def _begin_or_replay(
     tx: Tx, services: Services, request: TurnRequest, ask: Callable[[TurnPrompt], None], caller: ChatCaller
 ) -> StartedTurn | KeptReply:
-    """Store the turn so that it can be answered, or return the reply it has already."""
+    """Store the turn so that it can be answered, or return the reply stored for its Idempotency-Key."""
     reply_key = caller.reply_key
     if reply_key is not None:
         kept = await idempotency.load_reply(tx, caller.org, reply_key.key)
@@ -106,12 +106,13 @@ async def _begin_or_replay(
 
 
 async def _earlier_outcome(tx: Tx, request: TurnRequest, turn_id: str, reply_key: ReplyKey) -> KeptReply | TurnRequest:
-    """Return the reply to the first request with this key, or the request as a retry of a turn that got no reply.
+    """Return the first reply under this Idempotency-Key, or the request as a retry of a turn that got none.
 
     Raises Conflict while the first request is still being answered.
     """
     stored = await turns.find_turn(tx, request.scope, turn_id)
     if stored is None:
+        # Forgotten meanwhile: the request begins a turn of its own.
         return request
     if stored.status is TurnStatus.ANSWERING:
         raise Conflict(
@@ -136,12 +137,13 @@ def _require_unforgotten(body: Any) -> KeptReply:
 
 
 def _reply_keeper(org: Scope, reply_key: ReplyKey) -> OnSeal:
-    """Return a callback that stores a complete reply in the transaction that seals its turn.
+    """Return a callback that stores a complete reply under its key in the transaction that seals the turn.
 
     A failed reply is not stored, so that a retry can ask for it again.
     """
 
     async def keep_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> None:
+        """Store the reply for retries if the turn was answered."""
         if outcome.status is not TurnStatus.ANSWERED:
             return
         calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in outcome.calls]

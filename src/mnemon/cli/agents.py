@@ -6,22 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import (
-    JsonOption,
-    OrgOption,
-    err,
-    out,
-    print_json,
-    run,
-    run_in_transaction,
-    settings_from_flags,
-)
+from mnemon.cli.server_choice import ServerOptions, takes_server
+from mnemon.cli.terminal import JsonOption, err, out, print_json
 
 if TYPE_CHECKING:
-    from mnemon.runs.active_memory import MemoryPanel
-    from mnemon.runs.agent import Agent
-    from mnemon.runs.decisions import Decision
-    from mnemon.services import Services
+    from mnemon.client import Mnemon
 
 agents = typer.Typer(no_args_is_help=True, help="Manage agents, chat with them and start their runs.")
 
@@ -54,24 +43,15 @@ def register(app: typer.Typer) -> None:
 
 
 @agents.command("list")
-def list_agents(org: OrgOption = "local", as_json: JsonOption = False) -> None:
+@takes_server
+def list_agents(server: ServerOptions, as_json: JsonOption = False) -> None:
     """List agents with the state of their memory."""
-    from mnemon.cli.agent_output import agent_json, agents_table
-    from mnemon.cli.services import open_services, require_organization
-    from mnemon.runs import agent_store
-    from mnemon.runs import agents as rules
+    from mnemon.cli.agent_output import agents_table
+    from mnemon.cli.connect import call_server
 
-    async def load_agents() -> "list[tuple[Agent, MemoryPanel]]":
-        async with open_services(settings_from_flags()) as services:
-            scope = await require_organization(services, org)
-            async with services.db.tx(scope.org_id) as tx:
-                found = await agent_store.list_agents(tx, scope, most=1000)
-                panels = await rules.list_memory_panels(tx, scope, found)
-        return [(agent, panels[agent.id]) for agent in found]
-
-    found = run(load_agents())
+    found = call_server(server, lambda client: client.agents())
     if as_json:
-        print_json([agent_json(agent, panel) for agent, panel in found])
+        print_json(found)
     elif found:
         out.print(agents_table(found))
     else:
@@ -79,7 +59,9 @@ def list_agents(org: OrgOption = "local", as_json: JsonOption = False) -> None:
 
 
 @agents.command("create")
+@takes_server
 def create(
+    server: ServerOptions,
     name: str,
     skill: SkillOption = None,
     prompt: PromptOption = None,
@@ -91,25 +73,20 @@ def create(
     memory: MemoryOption = None,
     read_only: ReadOnlyOption = None,
     review: ReviewOption = None,
-    org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Create an agent."""
-    from mnemon.runs import agents as rules
-    from mnemon.runs.agent import AgentDraft
+    from mnemon.cli.connect import call_server
 
-    changes = _draft_changes(skill, prompt, schedule, role, team, card, adapter)
-    config = _config_changes(memory, read_only, review)
-
-    async def create_agent(services: "Services", tx: Any, scope: Any) -> "Agent":
-        draft = _apply_changes(AgentDraft(name=name), changes, config)
-        return await rules.create_agent(tx, scope, draft, _load_cards(services))
-
-    _print_agent(run_in_transaction(org, create_agent, writes="agents create"), "is created.", as_json)
+    fields = _agent_fields(skill, prompt, schedule, role, team, card, adapter, memory, read_only, review)
+    made = call_server(server, lambda client: client.create_agent(name=name, **fields))
+    _print_agent(made, "is created.", as_json)
 
 
 @agents.command("edit")
+@takes_server
 def edit(
+    server: ServerOptions,
     who: AgentArgument,
     name: Annotated[str | None, typer.Option("--name")] = None,
     skill: SkillOption = None,
@@ -122,147 +99,152 @@ def edit(
     memory: MemoryOption = None,
     read_only: ReadOnlyOption = None,
     review: ReviewOption = None,
-    org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Change an agent. When you enable its memory, it starts with an empty session."""
-    from mnemon.runs import agents as rules
+    from mnemon.cli.connect import call_server
 
-    changes = _draft_changes(skill, prompt, schedule, role, team, card, adapter) | ({"name": name} if name else {})
-    config = _config_changes(memory, read_only, review)
+    fields = _agent_fields(skill, prompt, schedule, role, team, card, adapter, memory, read_only, review)
 
-    async def edit_agent(services: "Services", tx: Any, scope: Any) -> "Agent":
-        agent = await _find_agent(tx, scope, who)
-        draft = _apply_changes(rules.draft_from(agent), changes, config)
-        return await rules.edit_agent(tx, scope, agent.id, draft, _load_cards(services))
+    async def edit_agent(client: "Mnemon") -> dict[str, Any]:
+        agent = await find_agent(client, who)
+        return await client.change_agent(agent["id"], **({"name": name} if name else {}), **fields)
 
-    _print_agent(run_in_transaction(org, edit_agent, writes="agents edit"), "is changed.", as_json)
+    _print_agent(call_server(server, edit_agent), "is changed.", as_json)
 
 
 @agents.command("show")
-def show(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
+@takes_server
+def show(server: ServerOptions, who: AgentArgument, as_json: JsonOption = False) -> None:
     """Show an agent, its memory and its last decisions."""
-    from mnemon.cli.agent_output import agent_json, agent_page, decision_json
-    from mnemon.runs import agents as rules
-    from mnemon.runs.decisions import list_agent_decisions
+    from mnemon.cli.agent_output import agent_page
+    from mnemon.cli.connect import call_server
 
-    async def load_agent_details(
-        services: "Services", tx: Any, scope: Any
-    ) -> "tuple[Agent, MemoryPanel, tuple[Decision, ...]]":
-        agent = await _find_agent(tx, scope, who)
-        panels = await rules.list_memory_panels(tx, scope, [agent])
-        return agent, panels[agent.id], await list_agent_decisions(tx, scope, agent.id)
+    async def load_agent(client: "Mnemon") -> dict[str, Any]:
+        agent = await find_agent(client, who)
+        return {**agent, "decisions": await client.decisions(agent["id"])}
 
-    agent, panel, decided = run_in_transaction(org, load_agent_details)
+    agent = call_server(server, load_agent)
     if as_json:
-        print_json({**agent_json(agent, panel), "decisions": [decision_json(one) for one in decided]})
+        print_json(agent)
     else:
-        out.print(agent_page(agent, panel, decided))
+        out.print(agent_page(agent))
 
 
 @agents.command("reset")
-def reset(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
+@takes_server
+def reset(server: ServerOptions, who: AgentArgument, as_json: JsonOption = False) -> None:
     """Reset an agent's memory. Its next run starts with an empty session; you can still read the chat."""
-    from mnemon.runs import agents as rules
+    from mnemon.cli.connect import call_server
 
-    async def reset_memory(services: "Services", tx: Any, scope: Any) -> "Agent":
-        agent = await _find_agent(tx, scope, who)
-        return await rules.reset_memory(tx, scope, agent.id)
+    async def reset_memory(client: "Mnemon") -> dict[str, Any]:
+        agent = await find_agent(client, who)
+        return {**agent, "memory": await client.reset_agent(agent["id"])}
 
-    _print_agent(run_in_transaction(org, reset_memory, writes="agents reset"), "has an empty memory now.", as_json)
+    _print_agent(call_server(server, reset_memory), "has an empty memory now.", as_json)
 
 
 @agents.command("delete")
+@takes_server
 def delete(
+    server: ServerOptions,
     who: AgentArgument,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
-    org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Delete an agent with its runs and its chat."""
-    from mnemon.runs import agents as rules
+    from mnemon.cli.connect import call_server
 
     if not yes:
         # The question goes to stderr, so that stdout has only data.
         typer.confirm(f"Delete {who} with all its runs and its chat?", abort=True, err=True)
 
-    async def delete_agent(services: "Services", tx: Any, scope: Any) -> "Agent":
-        agent = await _find_agent(tx, scope, who)
-        await rules.delete_agent(tx, scope, agent.id)
+    async def delete_agent(client: "Mnemon") -> dict[str, Any]:
+        agent = await find_agent(client, who)
+        await client.delete_agent(agent["id"])
         return agent
 
-    _print_agent(run_in_transaction(org, delete_agent, writes="agents delete"), "is deleted.", as_json)
+    _print_agent(call_server(server, delete_agent), "is deleted.", as_json)
 
 
 @agents.command("cards")
-def cards(as_json: JsonOption = False) -> None:
+@takes_server
+def cards(server: ServerOptions, as_json: JsonOption = False) -> None:
     """List the card types that an agent's runs can fill."""
-    from mnemon.cli.agent_output import card_json, cards_table
-    from mnemon.runs.card import load_cards
+    from mnemon.cli.agent_output import cards_table
+    from mnemon.cli.connect import call_server
 
-    found = list(load_cards(settings_from_flags().cards_dir).values())
+    found = call_server(server, lambda client: client.card_types())
     if as_json:
-        print_json([card_json(card) for card in found])
+        print_json(found)
     else:
         out.print(cards_table(found))
 
 
 @agents.command("run")
+@takes_server
 def start(
+    server: ServerOptions,
     who: AgentArgument,
     prompt: Annotated[
         str | None, typer.Option("--prompt", help="Use this prompt instead of the agent's default.")
     ] = None,
-    org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Start a run of an agent and watch it to its end."""
     from mnemon.cli.runs import follow_run
-    from mnemon.runs.run_requests import request_run
 
-    async def submit_run(services: "Services", tx: Any, scope: Any) -> str:
-        agent = await _find_agent(tx, scope, who)
-        return (await request_run(tx, scope, agent.id, prompt)).id
+    async def start_run(client: "Mnemon") -> dict[str, Any]:
+        return await client.run((await find_agent(client, who))["id"], prompt)
 
-    follow_run(org, submit_run, as_json=as_json, writes="agents run")
+    follow_run(server, start_run, as_json=as_json)
 
 
 @agents.command("chat")
+@takes_server
 def chat(
+    server: ServerOptions,
     who: AgentArgument,
     message: Annotated[str | None, typer.Argument(help="The message. Without it, a conversation begins.")] = None,
-    org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Chat with an agent."""
-    from mnemon.cli.terminal_chat import run_conversation
+    from mnemon.cli.agent_chat import run_conversation
+    from mnemon.cli.connect import call_server
 
     if message is None and as_json:
         err.print("[bold red]error[/] --json needs a message.")
         raise typer.Exit(2)
-    run(run_conversation(org, who, message, as_json=as_json))
-
-
-async def _find_agent(tx: Any, scope: Any, who: str) -> "Agent":
-    from mnemon.cli.agent_output import find_agent
-
-    return await find_agent(tx, scope, who)
-
-
-def _print_agent(agent: "Agent", what: str, as_json: bool) -> None:
+    reply = call_server(server, lambda client: run_conversation(client, who, message, as_json=as_json), worker=True)
     if as_json:
-        print_json({"id": agent.id, "name": agent.name})
+        print_json(reply)
+
+
+async def find_agent(client: "Mnemon", who: str) -> dict[str, Any]:
+    """Return the agent with this id, else the only one with this name.
+
+    Raises NotFound when there is none, Invalid when several have the name.
+    """
+    from mnemon.errors import Invalid, NotFound
+
+    found = await client.agents()
+    alike = [one for one in found if one["id"] == who] or [one for one in found if one["name"] == who]
+    if not alike:
+        raise NotFound("agent", detail=f"There is no agent {who!r}. `mnemon agents list` shows them all.")
+    if len(alike) > 1:
+        ids = ", ".join(str(one["id"]) for one in alike)
+        raise Invalid(f"{len(alike)} agents are called {who}. Name one by its id: {ids}.")
+    return alike[0]
+
+
+def _print_agent(agent: dict[str, Any], what: str, as_json: bool) -> None:
+    if as_json:
+        print_json(agent)
     else:
-        out.print(f"[bold]{safe_markup(agent.name)}[/] {what} [dim]{agent.id}[/]")
+        out.print(f"[bold]{safe_markup(agent['name'])}[/] {what} [dim]{safe_markup(agent['id'])}[/]")
 
 
-def _load_cards(services: "Services") -> Any:
-    from mnemon.runs.card import load_cards
-
-    return load_cards(services.settings.cards_dir)
-
-
-def _draft_changes(
+def _agent_fields(
     skill: Path | None,
     prompt: str | None,
     schedule: str | None,
@@ -270,37 +252,20 @@ def _draft_changes(
     team: str | None,
     card: str | None,
     adapter: str | None,
+    memory: bool | None,
+    read_only: bool | None,
+    review: bool | None,
 ) -> dict[str, Any]:
-    """Return the options that were given, by the draft's field names; an empty schedule becomes None."""
+    """Return the options that were given by the API's names; an empty schedule becomes null, which removes it."""
+    config = {"memoryEnabled": memory, "memoryReadOnly": read_only, "reviewDecisions": review}
     given = {
         "skill": skill.read_text(encoding="utf-8") if skill else None,
-        "default_prompt": prompt,
+        "defaultPrompt": prompt,
         "role": role,
-        "team": tuple(part.strip() for part in team.split(",") if part.strip()) if team is not None else None,
-        "card_type": card,
+        "team": [part.strip() for part in team.split(",") if part.strip()] if team is not None else None,
+        "cardType": card,
         "adapter": adapter,
+        "adapterConfig": {name: value for name, value in config.items() if value is not None} or None,
     }
-    changes = {name: value for name, value in given.items() if value is not None}
-    return changes if schedule is None else changes | {"schedule": schedule.strip() or None}
-
-
-def _config_changes(memory: bool | None, read_only: bool | None, review: bool | None) -> dict[str, Any]:
-    """Return the options that were given, by their names in the API's `adapterConfig`."""
-    # The names of the API, so that `parse_config` checks both.
-    given = {"memoryEnabled": memory, "memoryReadOnly": read_only, "reviewDecisions": review}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _apply_changes(draft: Any, changes: dict[str, Any], config: dict[str, Any]) -> Any:
-    """Return the draft with the changes; raise Invalid for a role, adapter or setting that the API refuses."""
-    from dataclasses import replace
-
-    from mnemon.errors import Invalid
-    from mnemon.runs.agent import Adapter, AgentRole, parse_config
-
-    for name, kind in (("role", AgentRole), ("adapter", Adapter)):
-        if name in changes:
-            if changes[name] not in set(kind):
-                raise Invalid(f"--{name} takes one of: {', '.join(kind)}.")
-            changes[name] = kind(changes[name])
-    return replace(draft, **changes, config=parse_config(config, draft.config))
+    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return fields if schedule is None else fields | {"schedule": schedule.strip() or None}

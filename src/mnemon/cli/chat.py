@@ -1,71 +1,127 @@
 """`mnemon chat`: chat in the terminal, with commands that show the memory, the context and the last reflection."""
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import (
-    JsonOption,
-    OrgOption,
-    PersonaOption,
-    UserOption,
-    err,
-    print_json,
-    print_piece,
-    run,
-    settings_from_flags,
-)
+from mnemon.cli.server_choice import ServerOptions, takes_server
+from mnemon.cli.terminal import JsonOption, PersonaOption, UserOption, err, out, person_of, print_json, print_piece
 
 if TYPE_CHECKING:
-    from mnemon.cli.terminal_chat import TerminalChat
+    from mnemon.client import Mnemon
 
 _HELP = "/memory lists memories · /context shows the prompt's layers · /why shows what the last reply used · /quit"
+_MAX_SHOWN = 30
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("chat")(chat)
+    app.command("chat")(takes_server(chat))
 
 
 def chat(
+    server: ServerOptions,
     message: Annotated[str | None, typer.Argument(help="The message. Without it, a conversation begins.")] = None,
     user: UserOption = "me",
     persona: PersonaOption = None,
-    org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Chat with an agent that remembers you. Type `/memory`, `/context` or `/why` to see how."""
-    from mnemon.cli.terminal_chat import open_chat
+    from mnemon.cli.connect import call_server
 
-    async def run_chat() -> dict[str, Any] | None:
-        async with open_chat(settings_from_flags(), org, user, persona) as conversation:
-            if message is not None:
-                return await _send_single_message(conversation, message, as_json)
-            await _run_conversation(conversation)
-            return None
+    async def run_chat(client: "Mnemon") -> Any:
+        conversation = _Conversation(client, person_of(user, persona))
+        if message is not None and as_json:
+            return await client.chat(message, **person_of(user, persona))
+        if message is not None:
+            return await conversation.print_reply(message)
+        return await _run_conversation(conversation, user)
 
-    reply = run(run_chat())
+    reply = call_server(server, run_chat, worker=True)
     if as_json and reply is not None:
         print_json(reply)
 
 
-async def _send_single_message(conversation: "TerminalChat", message: str, as_json: bool) -> dict[str, Any]:
-    """Send one message and return the reply; print its pieces as they come unless JSON was asked for."""
-    reply = await conversation.send_message(message, _discard_text if as_json else print_piece)
-    if not as_json:
+class _Conversation:
+    """A conversation of one person, with a persona or with none."""
+
+    def __init__(self, client: "Mnemon", person: dict[str, Any]) -> None:
+        self.last_message = ""
+        self._client = client
+        self._person = person
+        self._last_turn: str | None = None
+        self._last_layers: list[dict[str, Any]] = []
+
+    async def print_reply(self, message: str, *, remember_layers: bool = False) -> None:
+        """Send the message and print the reply as it comes; raise Unavailable when it fails.
+
+        `remember_layers` asks for the message's context first, for `show_why`.
+        """
+        from mnemon.errors import Unavailable
+
+        if remember_layers:
+            self._last_layers = (await self._client.context(message, **self._person))["layers"]
+        self.last_message = message
+        async with self._client.stream(message, **self._person) as events:
+            async for event in events:
+                match event.kind:
+                    case "turn":
+                        self._last_turn = event.data["turnId"]
+                    case "delta":
+                        print_piece(event.data["text"])
+                    case "tool_call":
+                        called = f"{event.data['name']} {event.data['arguments']}"
+                        err.print(f"[dim]{safe_markup(called)}[/]")
+                    case "error":
+                        raise Unavailable(event.data["detail"], code=event.data["code"])
         print_piece("\n")
-    return reply
+
+    async def show_memory(self) -> None:
+        """Print what is remembered about the person, newest first."""
+        from mnemon.cli.connect import first_items
+
+        names = {"userId": self._person["user_id"], "personaId": self._person.get("persona_id")}
+        found = await first_items(self._client.memories(limit=_MAX_SHOWN, **names), _MAX_SHOWN)
+        for one in found:
+            kind, text = one["type"].lower(), safe_markup(one["content"])
+            out.print(f"[dim]{safe_markup(kind.ljust(8))}[/] {text}  [dim]{safe_markup(one['id'])}[/]", soft_wrap=True)
+        if not found:
+            err.print('Nothing yet. Say something about yourself, like "I live in Austin."')
+
+    async def show_context(self, query: str) -> None:
+        """Print the context that the model would get for this message, layer by layer."""
+        context = await self._client.context(query or "Hello.", **self._person)
+        for layer in context["layers"]:
+            name, title = safe_markup(layer["name"]), safe_markup(layer["title"])
+            out.print(f"[bold]{name}[/] {title} [dim]{layer['tokens']:,} tokens[/]")
+            out.print(layer["text"], markup=False, soft_wrap=True)
+        err.print(f"{context['tokens']:,} tokens in all; {len(context['leftOut'])} items left out.")
+
+    async def show_why(self) -> None:
+        """Print what the last reply got from memory, and what the reflection of its turn stored and rejected."""
+        if self._last_turn is None:
+            err.print("Send a message first.")
+            return
+        for layer in self._last_layers:
+            if layer["sources"]:
+                named = f"{layer['title']}: {', '.join(layer['sources'])}"
+                out.print(f"[bold]{safe_markup(layer['name'])}[/] {safe_markup(named)}", soft_wrap=True)
+        reflection = (await self._client.turn_report(self._last_turn))["reflection"]
+        if reflection is None:
+            return
+        out.print(f"Reflection: {safe_markup(reflection['status'])}")
+        for label, one in reflection["sections"].items():
+            counts = f"stored {one['stored']}, updated {one['updated']}, skipped {one['skipped']}"
+            out.print(f"  {label}: {counts}, rejected {one['rejected']}", markup=False)
+        for one in reflection["rejected"]:
+            out.print(f"  rejected: {one['what']} ({one['why']})", markup=False, soft_wrap=True)
 
 
-async def _run_conversation(conversation: "TerminalChat") -> None:
+async def _run_conversation(conversation: _Conversation, user: str) -> None:
     """Read messages and commands line by line until `/quit` or the end of the input."""
-    import asyncio
-
-    err.print(
-        f"Talking with [bold]{safe_markup(conversation.model)}[/] as {safe_markup(conversation.user)}. {_HELP}",
-        soft_wrap=True,
-    )
+    err.print(f"Chatting as {safe_markup(user)}. {_HELP}", soft_wrap=True)
     while True:
         try:
             # `input` blocks; in a thread it does not stop the worker that reflects the last turn.
@@ -77,6 +133,18 @@ async def _run_conversation(conversation: "TerminalChat") -> None:
                 continue
             case ["/quit"] | ["/exit"]:
                 return
+            case _:
+                await _follow_line(conversation, line)
+
+
+async def _follow_line(conversation: _Conversation, line: str) -> None:
+    """Follow a command or send a message; an error is printed and the conversation goes on."""
+    from mnemon.cli.client_errors import explained_error
+    from mnemon.client.errors import ClientError
+    from mnemon.errors import MnemonError
+
+    try:
+        match line.split(maxsplit=1):
             case ["/memory"]:
                 await conversation.show_memory()
             case ["/context", *query]:
@@ -86,20 +154,7 @@ async def _run_conversation(conversation: "TerminalChat") -> None:
             case [command, *_] if command.startswith("/"):
                 err.print(_HELP)
             case _:
-                await _send_message(conversation, line)
-
-
-async def _send_message(conversation: "TerminalChat", line: str) -> None:
-    """Send a message and print its reply, or the error; the conversation goes on in both cases."""
-    from mnemon.errors import MnemonError
-
-    try:
-        await conversation.send_message(line, print_piece)
-    except MnemonError as error:
-        err.print(f"[bold red]error[/] {safe_markup(error.detail)}", soft_wrap=True)
-    else:
-        print_piece("\n")
-
-
-def _discard_text(text: str) -> None:
-    """Ignore a piece of the reply: with --json the whole reply is printed at the end."""
+                await conversation.print_reply(line, remember_layers=True)
+    except (MnemonError, ClientError) as error:
+        told = explained_error(error, "The server") if isinstance(error, ClientError) else error
+        err.print(f"[bold red]error[/] {safe_markup(told.detail)}", soft_wrap=True)

@@ -1,28 +1,26 @@
 """`mnemon engagement`: print what is believed about an organization, or the history of its changes."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, run, settings_from_flags
+from mnemon.cli.server_choice import ServerOptions, takes_server
+from mnemon.cli.terminal import JsonOption, err, out, parse_as_of, print_json, report_errors
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from mnemon.engagement.document import Engagement, Hypothesis
-    from mnemon.engagement.journal import EngagementEntry
+    from rich.text import Text
 
 _BAR_WIDTH = 20
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("engagement")(show)
+    app.command("engagement")(takes_server(show))
 
 
 def show(
-    org: OrgOption = "local",
+    server: ServerOptions,
     history: Annotated[
         bool, typer.Option("--history", help="List every change with who made it, when and why.")
     ] = False,
@@ -33,147 +31,93 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show what Mnemon believes about your organization: hypotheses, open questions and findings."""
-    from mnemon.engagement.shape import ChangeShape, EngagementShape
+    from mnemon.cli.connect import call_server
 
     if history:
-        entries = run(_load_entries(org))
+        changes = call_server(server, lambda client: client.engagement_history())
         if as_json:
-            print_json([ChangeShape.from_entry(entry).model_dump(mode="json", by_alias=True) for entry in entries])
+            print_json(changes)
         else:
-            out.print(_history_table(entries))
+            out.print(_history_table(changes))
         return
-    document = run(_load_document(org, as_of))
+    with report_errors():
+        at = parse_as_of(as_of)
+    include = "archived" if archived else None
+    document = call_server(server, lambda client: client.engagement(expand="evidence", include=include, asOf=at))
     if as_json:
-        shape = None if document is None else EngagementShape.from_document(document, expand=True, archived=archived)
-        print_json(None if shape is None else shape.as_json())
+        print_json(document)
     elif document is None:
         err.print("Nothing is known about this organization yet. Start a conversation: `mnemon chat`.", soft_wrap=True)
     else:
-        for part in _render_document(org, document, archived=archived):
+        for part in _render_document(document):
             out.print(part)
 
 
-async def _load_document(org: str, as_of: str | None) -> "Engagement | None":
-    from mnemon.cli.services import open_services, require_organization
-    from mnemon.engagement.reading import load_document
-
-    at = None if as_of is None else _parse_as_of(as_of)
-    async with open_services(settings_from_flags()) as services:
-        scope = await require_organization(services, org)
-        async with services.db.tx(scope.org_id) as tx:
-            return await load_document(tx, scope, at)
-
-
-async def _load_entries(org: str) -> "list[EngagementEntry]":
-    """Return the whole journal of the organization, read in pages of 500."""
-    from mnemon.cli.services import open_services, require_organization
-    from mnemon.engagement.reading import list_history
-
-    found: list[EngagementEntry] = []
-    async with open_services(settings_from_flags()) as services:
-        scope = await require_organization(services, org)
-        async with services.db.tx(scope.org_id) as tx:
-            while page := await list_history(tx, scope, after=found[-1].seq if found else 0, most=500):
-                found += page
-    return found
-
-
-def _parse_as_of(text: str) -> datetime:
-    from mnemon.clock import parse_time
-    from mnemon.errors import Invalid
-
-    try:
-        return parse_time(text)
-    except ValueError:
-        raise Invalid(f"{text!r} is not an ISO 8601 time. Write it like 2026-04-12T15:22:00Z.") from None
-
-
-def _render_document(org: str, document: "Engagement", *, archived: bool) -> "list[RenderableType]":
-    from rich.padding import Padding
+def _render_document(document: dict[str, Any]) -> "list[RenderableType]":
     from rich.rule import Rule
     from rich.text import Text
 
-    from mnemon.engagement.lifecycle import format_source
     from mnemon.engagement.week import week_rules
 
     # Everything below is `Text`, not markup: statements and quotes may contain brackets.
-    row = week_rules(document.week)
+    row = week_rules(document["weekNumber"])
     parts: list[RenderableType] = [
-        Rule(Text(f"Engagement of {org} · week {document.week}, {row.work}", style="bold"), align="left"),
+        Rule(Text(f"Engagement · week {document['weekNumber']}, {row.work}", style="bold"), align="left"),
         Text(f"The next week needs {row.needs}.", style="dim"),
-        Padding(Text("Hypotheses", style="bold"), (1, 0, 0, 0)),
     ]
-    parts += [block for each in document.open_hypotheses for block in _render_hypothesis(each)] or [
-        Text("  none yet", style="dim")
-    ]
-    parts.append(Padding(Text("Unknowns", style="bold"), (1, 0, 0, 0)))
-    parts += [
-        _hanging_indent("?", Text.assemble(each.question, "\n", (each.why_it_matters, "dim")), "yellow")
-        for each in document.open_unknowns
-    ] or [Text("  none open", style="dim")]
-    parts.append(Padding(Text("Findings", style="bold"), (1, 0, 0, 0)))
-    parts += [
-        _hanging_indent("✓", Text.assemble(each.statement, "\n", (format_source(each), "dim")), "green")
-        for each in document.findings
-    ] or [Text("  none yet", style="dim")]
-    return parts + (_render_archived(document) if archived else [])
-
-
-def _render_archived(document: "Engagement") -> "list[RenderableType]":
-    from rich.padding import Padding
-    from rich.text import Text
-
-    parts: list[RenderableType] = [Padding(Text("Archived", style="bold"), (1, 0, 0, 0))]
-    parts += [
-        _hanging_indent("×", Text.assemble(each.statement, "\n", (each.note or "", "dim")), "dim")
-        for each in document.archived_hypotheses
-    ] or [Text("  none", style="dim")]
-    parts.append(Padding(Text("Answered", style="bold"), (1, 0, 0, 0)))
-    parts += [
-        _hanging_indent(
-            "=", Text.assemble(each.question, "\n", (f"{each.answer.who}: “{each.answer.quote}”", "dim")), "green"
-        )
-        for each in document.answered
-        if each.answer is not None
-    ] or [Text("  none", style="dim")]
+    hypotheses = [("•", _hypothesis_text(one), "cyan") for one in document["hypotheses"]]
+    parts += _render_section("Hypotheses", hypotheses, "none yet")
+    unknowns = [("?", _two_lines(one["question"], one["whyItMatters"]), "yellow") for one in document["unknowns"]]
+    parts += _render_section("Unknowns", unknowns, "none open")
+    findings = [("✓", _two_lines(one["statement"], one["source"]), "green") for one in document["findings"]]
+    parts += _render_section("Findings", findings, "none yet")
+    if "archived" in document:
+        archived = [("×", _two_lines(one["statement"], one["note"]), "dim") for one in document["archived"]]
+        answers = [(one["question"], one["answer"]) for one in document["answered"] if one.get("answer")]
+        answered = [("=", _two_lines(what, f"{how['who']}: “{how['quote']}”"), "green") for what, how in answers]
+        parts += [*_render_section("Archived", archived, "none"), *_render_section("Answered", answered, "none")]
     return parts
 
 
-def _render_hypothesis(hypothesis: "Hypothesis") -> "list[RenderableType]":
-    from rich.text import Text
-
-    from mnemon.engagement.lifecycle import confidence_of, resolution_text
-    from mnemon.evidence.confidence import Stance, round_confidence
-
-    value = round_confidence(confidence_of(hypothesis))
-    filled = round(value * _BAR_WIDTH)
-    body = Text.assemble(
-        ("█" * filled, "cyan"), ("░" * (_BAR_WIDTH - filled), "dim"), f" {value:.2f}  ", hypothesis.statement
-    )
-    if hypothesis.reopened:
-        body.append("  (reopened)", style="yellow")
-    for line in hypothesis.evidence:
-        sign, style = ("+", "green") if line.stance is Stance.SUPPORTS else ("−", "red")
-        body.append(f"\n{sign} ", style=style).append(line.line)
-        body.append(f"  {line.source}, {line.at:%Y-%m-%d}, {line.strength}", style="dim")
-    if mixed := resolution_text(hypothesis):
-        body.append("\n± mixed; this would resolve it: ", style="yellow").append(mixed)
-    return [_hanging_indent("•", body, "cyan")]
-
-
-def _hanging_indent(mark: str, body: Any, style: str) -> "RenderableType":
-    """Return the body beside its mark, with all lines aligned to the first."""
+def _render_section(title: str, items: "list[tuple[str, Text, str]]", empty: str) -> "list[RenderableType]":
+    """Return a heading and each item beside its mark, with all its lines aligned to the first."""
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
+    heading = Padding(Text(title, style="bold"), (1, 0, 0, 0))
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=2, justify="right")
     grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style=style), body)
-    return grid
+    for mark, body, style in items:
+        grid.add_row(Text(mark, style=style), body)
+    return [heading, grid if items else Text(f"  {empty}", style="dim")]
 
 
-def _history_table(entries: "list[EngagementEntry]") -> "RenderableType":
+def _two_lines(first: str, second: str) -> "Text":
+    from rich.text import Text
+
+    return Text.assemble(first, "\n", (second, "dim"))
+
+
+def _hypothesis_text(hypothesis: dict[str, Any]) -> "Text":
+    from rich.text import Text
+
+    filled = round(hypothesis["confidence"] * _BAR_WIDTH)
+    body = Text.assemble(("█" * filled, "cyan"), ("░" * (_BAR_WIDTH - filled), "dim"))
+    body.append(f" {hypothesis['confidence']:.2f}  {hypothesis['statement']}")
+    if hypothesis["reopened"]:
+        body.append("  (reopened)", style="yellow")
+    for line in hypothesis["evidence"]:
+        sign, style = ("+", "green") if line["stance"] == "supports" else ("−", "red")
+        body.append(f"\n{sign} ", style=style).append(line["line"])
+        body.append(f"  {line['source']}, {line['at'][:10]}, {line['strength']}", style="dim")
+    if hypothesis["wouldResolve"]:
+        body.append("\n± mixed; this would resolve it: ", style="yellow").append(hypothesis["wouldResolve"])
+    return body
+
+
+def _history_table(changes: list[dict[str, Any]]) -> "RenderableType":
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -182,39 +126,24 @@ def _history_table(entries: "list[EngagementEntry]") -> "RenderableType":
     for title in ("seq", "when", "who", "change", "why"):
         table.add_column(title, justify="right" if title == "seq" else "left", overflow="fold")
     named: dict[str, str] = {}
-    for entry in entries:
-        change = Text.assemble((entry.delta.kind, "bold"), " ", _change_subject(entry, named))
-        why = Text.assemble(entry.reason, (f"\n{entry.turn_id}" if entry.turn_id else "", "dim"))
-        table.add_row(str(entry.seq), f"{entry.at.astimezone(UTC):%Y-%m-%d %H:%M}", Text(entry.who), change, why)
+    for one in changes:
+        change = Text.assemble((one["kind"], "bold"), " ", _change_subject(one["change"], named))
+        why = Text.assemble(one["reason"], (f"\n{one['turnId']}" if one["turnId"] else "", "dim"))
+        table.add_row(str(one["seq"]), one["at"][:16].replace("T", " "), Text(one["who"]), change, why)
     return table
 
 
-def _change_subject(entry: "EngagementEntry", named: dict[str, str]) -> str:
+def _change_subject(change: dict[str, Any], named: dict[str, str]) -> str:
     """Return what a change is about: the statement or question.
 
-    `named` collects these by id from the entries that introduce them, since later entries hold only the id. Call it
-    in the order of the journal.
+    `named` collects these by id from the changes that introduce them, since later ones hold only the id. Call it in the
+    order of the history.
     """
-    from mnemon.engagement.journal import (
-        EngagementOpened,
-        EvidenceCollected,
-        HypothesisFormed,
-        UnknownAnswered,
-        UnknownAsked,
-        WeekAdvanced,
-    )
-
-    delta = entry.delta
-    if isinstance(delta, EngagementOpened):
-        return "the engagement"
-    if isinstance(delta, WeekAdvanced):
-        return f"to week {delta.week}"
-    if isinstance(delta, HypothesisFormed):
-        named[delta.hypothesis] = delta.statement
-    elif isinstance(delta, UnknownAsked):
-        named[delta.unknown] = delta.question
-    if isinstance(delta, EvidenceCollected):
-        return delta.evidence.line
-    if isinstance(delta, UnknownAnswered | UnknownAsked):
-        return named.get(delta.unknown, delta.unknown)
-    return named.get(delta.hypothesis, delta.hypothesis)
+    subject = change.get("hypothesis") or change.get("unknown")
+    if "evidence" in change:
+        return str(change["evidence"]["line"])
+    if subject is None:
+        return f"to week {change['week']}" if "week" in change else "the engagement"
+    if text := change.get("statement") or change.get("question"):
+        named[subject] = text
+    return named.get(subject, str(subject))

@@ -1,37 +1,89 @@
-"""Run the whole server inside another program: a notebook, a script, a test."""
+"""Run the whole server inside another program: a notebook, a script, a test, or a command that finds no server.
 
-import secrets
+Nothing of it outlives the process: the caller speaks as the local operator, so no key is stored.
+"""
+
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
-from mnemon.access.audit import record_command
-from mnemon.access.keys import create_key, revoke_key
+from mnemon.access.local_operator import operator_key
 from mnemon.access.organizations import check_organization_name, create_organization
 from mnemon.api.server import HttpServer, bind_socket
-from mnemon.app import make_app
+from mnemon.app import make_app, make_runner
+from mnemon.cli.server_choice import LOCAL_ORG
 from mnemon.cli.services import assert_embedder, open_services
+from mnemon.custody import ledger
+from mnemon.jobs import store as jobs
+from mnemon.jobs.work import WorkStatus
 from mnemon.scope import Scope
-from mnemon.settings import load_settings
+from mnemon.services import Services
+from mnemon.settings import Settings, load_settings
+
+_WORK_WAIT_S = 10
 
 
 @asynccontextmanager
-async def serve_in_process(org: str = "local", **settings: Any) -> AsyncIterator[tuple[str, str]]:
-    """Serve on a free loopback port of this process; yield the URL and a key, which is revoked at the end."""
+async def serve_in_process(org: str = LOCAL_ORG, **settings: Any) -> AsyncIterator[tuple[str, str]]:
+    """Serve on a free loopback port of this process; yield the URL and a key that ends with the server."""
     chosen = load_settings(**{"host": "127.0.0.1", "port": 0, **settings})
     async with open_services(chosen, migrated=True, create=True) as services:
         await assert_embedder(services)
         async with services.db.tx(check_organization_name(org)) as tx:
             await create_organization(tx)
-            key, text = await create_key(tx, Scope(org_id=org), name=f"in process {secrets.token_hex(3)}")
-            record_command(tx, Scope(org_id=org), "in process: create key", key.id)
-        server = HttpServer(make_app(services), bind_socket(chosen.host, 0))
-        await server.wait_until_ready()
-        try:
-            yield f"http://127.0.0.1:{server.port}", text
-        finally:
-            server.should_exit = True
-            await server.wait_closed()
+        async with _serve_loopback(services, org, worker=True) as served:
+            yield served
+
+
+@asynccontextmanager
+async def serve_command(
+    settings: Settings, org: str, *, worker: bool, forgets: bool = False
+) -> AsyncIterator[tuple[str, str]]:
+    """Serve one command over an existing database; yield the URL and a key that ends with the server.
+
+    `worker` runs the organization's jobs, too; `forgets` brings the ledger of forgettings up to date at the end.
+    """
+    async with open_services(settings) as services:
+        await assert_embedder(services)
+        if check_organization_name(org) == LOCAL_ORG:  # as `mnemon serve` does
             async with services.db.tx(org) as tx:
-                await revoke_key(tx, Scope(org_id=org), key.id)
-                record_command(tx, Scope(org_id=org), "in process: revoke key", key.id)
+                await create_organization(tx)
+        async with _serve_loopback(services, org, worker=worker) as served:
+            yield served
+        if forgets:
+            await _copy_ledger(services, org)
+
+
+@asynccontextmanager
+async def _serve_loopback(services: Services, org: str, *, worker: bool) -> AsyncIterator[tuple[str, str]]:
+    app = make_app(services, worker=False, api_only=True)
+    server = HttpServer(app, bind_socket("127.0.0.1", 0), handle_signals=False)
+    await server.wait_until_ready()
+    runner = make_runner(services, only=org).run_in_background() if worker else nullcontext()
+    try:
+        async with runner:
+            yield f"http://127.0.0.1:{server.port}", operator_key(org, app.state.operator.token)
+            if worker:
+                await _wait_for_work(services, org)
+    finally:
+        server.should_exit = True
+        await server.wait_closed()
+
+
+async def _wait_for_work(services: Services, org: str) -> None:
+    """Wait up to ten seconds until nothing of the organization is due: a short chat would else end unreflected."""
+    scope = Scope(org_id=org)
+    for _ in range(_WORK_WAIT_S * 10):
+        async with services.db.tx(org) as tx:
+            waiting = await jobs.list_jobs(tx, scope, most=100)
+        if not any(one.status is not WorkStatus.PARKED and one.due_at <= tx.now for one in waiting):
+            return
+        await asyncio.sleep(0.1)
+
+
+async def _copy_ledger(services: Services, org: str) -> None:
+    """Append the organization's forgettings to the ledger's file, which a worker would do later."""
+    async with services.db.tx(org) as tx:
+        entries = await ledger.list_entries(tx, org)
+    ledger.append_to_file(services.settings.data_dir / ledger.LEDGER_FILE, entries)

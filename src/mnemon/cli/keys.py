@@ -39,11 +39,11 @@ def list_orgs(as_json: JsonOption = False) -> None:
     """List all organizations of this server."""
     from mnemon.access.organizations import list_organizations
     from mnemon.access.store import Organization
-    from mnemon.cli.services import open_services
+    from mnemon.cli.services import open_services, operator_tx
     from mnemon.clock import format_time
 
     async def load_organizations() -> list[Organization]:
-        async with open_services(settings_from_flags()) as services, services.db.owner_tx() as tx:
+        async with open_services(settings_from_flags()) as services, operator_tx(services) as tx:
             return await list_organizations(tx)
 
     found = run(load_organizations())

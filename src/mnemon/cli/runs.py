@@ -1,29 +1,21 @@
 """`mnemon runs …`: list, show, watch and cancel runs; re-examine and resolve their decisions."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import (
-    JsonOption,
-    OrgOption,
-    err,
-    out,
-    print_json,
-    run,
-    run_in_transaction,
-    settings_from_flags,
-)
+from mnemon.cli.server_choice import ServerOptions, takes_server
+from mnemon.cli.terminal import JsonOption, err, out, print_json
 
 if TYPE_CHECKING:
-    from mnemon.runs.run import Run
-    from mnemon.services import Services
+    from mnemon.client import Mnemon
 
 runs = typer.Typer(no_args_is_help=True, help="Inspect, watch and cancel runs; re-examine and resolve decisions.")
 RunIdArgument = Annotated[str, typer.Argument(help="The run's id.")]
+_QUEUED_HINT_S = 15.0
 
 
 def register(app: typer.Typer) -> None:
@@ -32,178 +24,148 @@ def register(app: typer.Typer) -> None:
 
 
 @runs.command("list")
+@takes_server
 def list_runs(
+    server: ServerOptions,
     agent: Annotated[str | None, typer.Option("--agent", help="Only runs of this agent: its id or name.")] = None,
     status: Annotated[
         str | None, typer.Option("--status", help="queued, running, succeeded, failed, cancelled.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
-    org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """List runs, newest first."""
-    from mnemon.cli.agent_output import find_agent
-    from mnemon.cli.run_output import run_json, runs_table
-    from mnemon.errors import Invalid
-    from mnemon.runs import agent_store, store
-    from mnemon.runs.run import RunStatus
-    from mnemon.runs.store import RunFilter
+    from mnemon.cli.agents import find_agent
+    from mnemon.cli.connect import call_server, first_items
+    from mnemon.cli.run_output import runs_table
 
-    async def load_runs(services: "Services", tx: Any, scope: Any) -> Any:
-        if status is not None and status not in set(RunStatus):
-            raise Invalid(f"--status takes one of: {', '.join(RunStatus)}.")
-        owner = (await find_agent(tx, scope, agent)).id if agent else None
-        wanted = RunFilter(agent_id=owner, status=RunStatus(status) if status else None)
-        found = [one for _, one in await store.list_runs(tx, scope, wanted, most=limit)]
-        again = await store.list_re_examinations(tx, scope, [one.id for one in found])
-        names = {one.id: one.name for one in await agent_store.list_agents(tx, scope, most=1000)}
-        return found, again, names, tx.now
+    async def load_runs(client: "Mnemon") -> tuple[list[dict[str, Any]], dict[str, str]]:
+        owner = (await find_agent(client, agent))["id"] if agent else None
+        pages = client.runs(limit=min(limit, 200), agentId=owner, status=status)
+        found = await first_items(pages, limit)
+        names = {} if as_json else {one["id"]: one["name"] for one in await client.agents()}
+        return found, names
 
-    found, again, names, now = run_in_transaction(org, load_runs)
+    found, names = call_server(server, load_runs)
     if as_json:
-        print_json([run_json(one, again) for one in found])
+        print_json(found)
     elif found:
-        out.print(runs_table(found, again, names, now))
+        out.print(runs_table(found, names))
     else:
         out.print("No runs yet. Start one: [bold]mnemon agents run NAME[/]")
 
 
 @runs.command("show")
-def show(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
+@takes_server
+def show(server: ServerOptions, run_id: RunIdArgument, as_json: JsonOption = False) -> None:
     """Show a run: its card, its cost and its conviction history."""
-    from mnemon.cli.run_output import run_json, run_page
-    from mnemon.runs import store
-    from mnemon.runs.agents import get_agent
-    from mnemon.runs.card import load_cards
-    from mnemon.runs.run_requests import get_run
+    from mnemon.cli.connect import call_server
 
-    async def load_run(services: "Services", tx: Any, scope: Any) -> Any:
-        found = await get_run(tx, scope, run_id)
-        agent = await get_agent(tx, scope, found.agent_id)
-        return found, await store.list_re_examinations(tx, scope, [found.id]), agent.name, tx.now
-
-    found, again, name, now = run_in_transaction(org, load_run)
-    if as_json:
-        print_json({**run_json(found, again), "reExaminations": [run_json(one, ()) for one in again]})
-    else:
-        out.print(run_page(found, again, name, now, load_cards(settings_from_flags().cards_dir)))
+    run, name = call_server(server, lambda client: _load_run(client, run_id))
+    _print_page(run, name, as_json)
 
 
 @runs.command("watch")
-def watch(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
+@takes_server
+def watch(server: ServerOptions, run_id: RunIdArgument, as_json: JsonOption = False) -> None:
     """Watch a run until it ends."""
-
-    async def find_run(services: "Services", tx: Any, scope: Any) -> str:
-        from mnemon.runs.run_requests import get_run
-
-        return (await get_run(tx, scope, run_id)).id
-
-    follow_run(org, find_run, as_json=as_json)
+    follow_run(server, lambda client: client.run_status(run_id), as_json=as_json)
 
 
 @runs.command("cancel")
-def cancel(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
+@takes_server
+def cancel(server: ServerOptions, run_id: RunIdArgument, as_json: JsonOption = False) -> None:
     """Cancel a run that is queued or running."""
-    from mnemon.runs.run_requests import cancel_run
+    from mnemon.cli.connect import call_server
 
-    async def cancel_by_id(services: "Services", tx: Any, scope: Any) -> "Run":
-        return await cancel_run(tx, scope, run_id)
-
-    _print_run(run_in_transaction(org, cancel_by_id, writes="runs cancel"), as_json)
+    _print_run(call_server(server, lambda client: client.cancel_run(run_id)), as_json)
 
 
 @runs.command("re-examine")
-def re_examine(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
+@takes_server
+def re_examine(server: ServerOptions, run_id: RunIdArgument, as_json: JsonOption = False) -> None:
     """Ask the agent to re-examine a decision, and watch the run."""
-    from mnemon.runs.card import load_cards
-    from mnemon.runs.run_requests import request_re_examination
-
-    async def submit_re_examination(services: "Services", tx: Any, scope: Any) -> str:
-        cards = load_cards(services.settings.cards_dir)
-        return (await request_re_examination(tx, scope, run_id, cards)).id
-
-    follow_run(org, submit_re_examination, as_json=as_json, writes="runs re-examine")
+    follow_run(server, lambda client: client.re_examine(run_id), as_json=as_json)
 
 
 @runs.command("resolve")
+@takes_server
 def resolve(
+    server: ServerOptions,
     run_id: RunIdArgument,
     outcome: Annotated[str, typer.Argument(help="The outcome: take_profit, stop_loss, exited, confirmed …")],
     note: Annotated[str | None, typer.Option("--note")] = None,
-    org: OrgOption = "local",
     as_json: JsonOption = False,
 ) -> None:
     """Record the outcome of a decision. You cannot change it afterwards."""
-    from mnemon.runs.card import load_cards
-    from mnemon.runs.decision_outcomes import resolve_manually
+    from mnemon.cli.connect import call_server
 
-    async def resolve_run(services: "Services", tx: Any, scope: Any) -> "Run":
-        cards = load_cards(services.settings.cards_dir)
-        return await resolve_manually(tx, scope, run_id, outcome, note, cards)
-
-    _print_run(run_in_transaction(org, resolve_run, writes="runs resolve"), as_json)
+    _print_run(call_server(server, lambda client: client.resolve(run_id, outcome, note)), as_json)
 
 
-def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) -> None:
-    """Watch the run whose id `ask` returns to its end, print it, and exit with 1 unless it succeeded.
+def follow_run(server: ServerOptions, begin: Callable[["Mnemon"], Awaitable[dict[str, Any]]], *, as_json: bool) -> None:
+    """Watch the run that `begin` returns to its end, print it, and exit with 1 unless it succeeded.
 
-    A worker in this process runs it when no server does. `writes` is the command's name for the audit log, given when
-    `ask` writes.
+    Where no server runs, a worker in this process runs it.
     """
-    from mnemon.access.audit import record_command
-    from mnemon.cli.run_output import event_text, run_json, run_page
-    from mnemon.cli.services import open_services, require_organization
-    from mnemon.runs import store
-    from mnemon.runs.agents import get_agent
-    from mnemon.runs.card import load_cards
-    from mnemon.runs.run import RunStatus
-    from mnemon.runs.run_events import watch_run
-    from mnemon.runs.run_requests import get_run
+    from mnemon.cli.connect import call_server
 
-    async def watch_to_end() -> Any:
-        async with open_services(settings_from_flags()) as services:
-            scope = await require_organization(services, org)
-            async with services.db.tx(org) as tx:
-                # In a transaction of its own: workers see a run only when it is committed.
-                run_id = await ask(services, tx, scope)
-                if writes is not None:
-                    record_command(tx, scope, writes, run_id)
-            async with local_worker(services, org):
-                async for event in watch_run(services.db, scope, run_id):
-                    # Events go to stderr, so that stdout has only the run, as a page or as JSON.
-                    words = event_text(event)
-                    if words:
-                        err.print(words)
-            async with services.db.tx(org) as tx:
-                done = await get_run(tx, scope, run_id)
-                agent = await get_agent(tx, scope, done.agent_id)
-                return done, await store.list_re_examinations(tx, scope, [done.id]), agent.name, tx.now
+    async def watch_to_end(client: "Mnemon") -> tuple[dict[str, Any], str]:
+        run_id = (await begin(client))["id"]
+        await _print_events(client, run_id)
+        return await _load_run(client, run_id)
 
-    done, again, name, now = run(watch_to_end())
-    if as_json:
-        print_json(run_json(done, again))
-    else:
-        out.print(run_page(done, again, name, now, load_cards(settings_from_flags().cards_dir)))
-    if done.status is not RunStatus.SUCCEEDED:
+    run, name = call_server(server, watch_to_end, worker=True)
+    _print_page(run, name, as_json)
+    if run["status"] != "succeeded":
         raise typer.Exit(1)
 
 
-@asynccontextmanager
-async def local_worker(services: "Services", org: str) -> AsyncIterator[None]:
-    """Run the agents' jobs of the organization in this process too, beside any server's worker."""
-    from mnemon.jobs.runner import Runner
-    from mnemon.runs.job import job_kinds
+async def _print_events(client: "Mnemon", run_id: str) -> None:
+    """Print the run's events on stderr until it has ended, so that stdout has only the run, as a page or as JSON."""
+    from mnemon.cli.run_output import event_text
+    from mnemon.errors import Unavailable
 
-    known = {kind.name: kind for kind in job_kinds(services)}
-    async with Runner(services.db, services.clock, known, concurrency=2, only=org).run_in_background():
-        yield
+    hint = asyncio.get_running_loop().call_later(_QUEUED_HINT_S, _print_queued_hint)
+    try:
+        async with client.stream_run(run_id) as events:
+            async for event in events:
+                if event.kind != "status" or event.data["status"] != "queued":
+                    hint.cancel()
+                if event.kind == "error" and "code" in event.data:
+                    raise Unavailable(f"{event.data['detail']} The run goes on: mnemon runs watch {run_id}")
+                if words := event_text(event):
+                    err.print(words)
+    finally:
+        hint.cancel()
 
 
-def _print_run(done: "Run", as_json: bool) -> None:
-    from mnemon.cli.run_output import run_json
+def _print_queued_hint() -> None:
+    err.print(
+        "[yellow]! It still waits for a worker. `mnemon worker` starts one; Ctrl-C ends the watching, not the run.[/]",
+        soft_wrap=True,
+    )
+
+
+async def _load_run(client: "Mnemon", run_id: str) -> tuple[dict[str, Any], str]:
+    """Return the run with its re-examinations, and its agent's name."""
+    run = await client.run_status(run_id)
+    agent = await client.agent(run["agentId"])
+    return {**run, "reExaminations": await client.re_examinations(run_id)}, agent["name"]
+
+
+def _print_page(run: dict[str, Any], name: str, as_json: bool) -> None:
+    from mnemon.cli.run_output import run_page
 
     if as_json:
-        print_json(run_json(done, ()))
+        print_json(run)
     else:
-        word = done.outcome or done.status
-        out.print(f"{done.id} is [bold]{done.resolution_status or done.status}[/]: {safe_markup(word)}.")
+        out.print(run_page(run, name))
+
+
+def _print_run(run: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(run)
+    else:
+        state, word = run["resolutionStatus"] or run["status"], run["outcome"] or run["status"]
+        out.print(f"{safe_markup(run['id'])} is [bold]{safe_markup(state)}[/]: {safe_markup(word)}.")

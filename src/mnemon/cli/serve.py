@@ -65,7 +65,7 @@ async def _run_server(settings: "Settings", with_worker: bool, prefix: str, *, o
     from mnemon.app import make_app
     from mnemon.cli.native_heap import trimmed_heap
     from mnemon.cli.one_item import isolation_of
-    from mnemon.cli.server_address import ServerAddress, announce_server
+    from mnemon.cli.server_address import ServerAddress, announce_server, database_name
     from mnemon.cli.services import assert_embedder, open_services
     from mnemon.cli.startup import ensure_first_key, log_lifetime, make_console_link, print_welcome, warn_without_tls
     from mnemon.logs import configure_logs
@@ -82,7 +82,8 @@ async def _run_server(settings: "Settings", with_worker: bool, prefix: str, *, o
             await assert_role(services)
             await assert_embedder(services)
             allow_open_files(settings.max_connections + _OTHER_FILES)
-            server = HttpServer(make_app(services, worker=with_worker, isolation=isolation_of(services)), sock)
+            app = make_app(services, worker=with_worker, isolation=isolation_of(services))
+            server = HttpServer(app, sock)
             await server.wait_until_ready()
             freeze_heap()
             set_switch_interval()
@@ -90,7 +91,9 @@ async def _run_server(settings: "Settings", with_worker: bool, prefix: str, *, o
             link = await make_console_link(services, server.port)
             print_welcome(settings, server.port, key=key, link=link, prefix=prefix, over_http=over_http)
             warn_without_tls(settings)
-            address = ServerAddress(host=settings.host, port=server.port)
+            address = ServerAddress(
+                host=settings.host, port=server.port, database=database_name(settings), token=app.state.operator.token
+            )
             lifetime.enter_context(announce_server(settings.data_dir, address))
             lifetime.enter_context(log_lifetime("server", settings, worker=with_worker, port=server.port))
             await server.wait_closed()

@@ -1,19 +1,29 @@
-"""A file in the data directory that says where its server listens, for `mnemon console` and `mnemon doctor`.
+"""A file in the data directory that says where its server listens and how commands on this machine reach it.
 
 `mnemon serve` writes it when it is ready and removes it when it stops. A process that was killed leaves it behind, so
-it counts only while the process it names runs.
+it counts only while the process it names runs. Only the user of the server can read it: it holds the token of the local
+operator (`access/local_operator.py`).
 """
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mnemon.cli.private_file import write_private
+
+if TYPE_CHECKING:
+    from mnemon.settings import Settings
 
 ADDRESS_FILE = "serving.json"
 EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 """Hosts that mean every address of the machine, each with the loopback address to connect to instead."""
+EMBEDDED = "embedded"
+_CONNECT_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,12 +32,41 @@ class ServerAddress:
 
     host: str
     port: int
+    database: str = EMBEDDED
+    """The database it serves, as `database_name` gives it."""
+    token: str = field(default="", repr=False)
+    """The token of its local operator."""
+
+    @property
+    def reachable_host(self) -> str:
+        """The host to connect to on this machine; loopback in place of one that means every interface."""
+        return EVERY_INTERFACE.get(self.host, self.host)
 
     @property
     def url(self) -> str:
-        """The URL to use on this machine; a host that means every interface is replaced by loopback."""
-        host = EVERY_INTERFACE.get(self.host, self.host)
+        """The URL to use on this machine."""
+        host = self.reachable_host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    def accepts_connections(self) -> bool:
+        """Say whether something listens there; not so after a restart in which another process got the same id."""
+        try:
+            socket.create_connection((self.reachable_host, self.port), timeout=_CONNECT_TIMEOUT_S).close()
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True  # it may be slow: the request itself finds out, with a reason
+        return True
+
+
+def database_name(settings: "Settings") -> str:
+    """Return which database the settings name, without a password: a command must not answer from another one."""
+    if settings.database_url is None:
+        return EMBEDDED
+    from psycopg.conninfo import conninfo_to_dict
+
+    parts = conninfo_to_dict(settings.database_url.get_secret_value())
+    return "/".join(str(parts.get(name) or "") for name in ("host", "port", "dbname"))
 
 
 @contextmanager
@@ -41,10 +80,9 @@ def announce_server(data_dir: Path, address: ServerAddress) -> Iterator[None]:
         yield
         return
     path = data_dir.expanduser() / ADDRESS_FILE
-    written = json.dumps({"host": address.host, "port": address.port, "pid": os.getpid()})
+    written = json.dumps({**asdict(address), "pid": os.getpid()})
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(written, encoding="utf-8")
+        write_private(path, written)
     except OSError:
         yield
         return
@@ -60,10 +98,14 @@ def running_server(data_dir: Path) -> ServerAddress | None:
     """Return where the server of this data directory listens; None when none runs on this machine."""
     try:
         stored = json.loads((data_dir.expanduser() / ADDRESS_FILE).read_text(encoding="utf-8"))
-        address, pid = ServerAddress(host=str(stored["host"]), port=int(stored["port"])), int(stored["pid"])
+        more = {name: str(stored[name]) for name in ("database", "token") if name in stored}
+        address, pid = ServerAddress(host=str(stored["host"]), port=int(stored["port"]), **more), int(stored["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    try:
         os.kill(pid, 0)  # signal 0 sends nothing, it only checks that the process exists
     except PermissionError:  # the process exists and belongs to another user
         return address
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, OverflowError):
         return None
     return address

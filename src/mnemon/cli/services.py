@@ -3,6 +3,7 @@
 Also here: transactions as the tables' owner, which see every organization, and the checks that commands make first.
 """
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,6 +11,7 @@ import psycopg
 import structlog
 
 from mnemon.access import store as access
+from mnemon.access.local_operator import organization_not_found
 from mnemon.access.organizations import check_organization_name
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import err
@@ -17,7 +19,7 @@ from mnemon.db.connect import explain_error, open_connection
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate_database, pending_migrations, unusable_tables
 from mnemon.db.tx import Tx
-from mnemon.errors import DatabaseDown, Misconfigured, NotFound
+from mnemon.errors import DatabaseDown, Misconfigured
 from mnemon.logs import logs_are_json, use_stdlib_logs
 from mnemon.scope import Scope
 from mnemon.services import Services
@@ -136,11 +138,16 @@ async def _refuse_old_schema(settings: Settings, url: str) -> None:
 
 
 async def require_organization(services: Services, name: str) -> Scope:
-    """Return the scope of the organization; raise NotFound when there is none of that name."""
+    """Return the scope of the organization; raise NotFound when there is none of that name.
+
+    Says that MNEMON_URL is not used where it is set, since whoever set it may expect another server's data.
+    """
+    if os.environ.get("MNEMON_URL"):
+        err.print("[dim]MNEMON_URL is not used: this command works on the local database.[/]")
     scope = Scope(org_id=check_organization_name(name))
     async with services.db.tx(scope.org_id) as tx:
         if not await access.organization_exists(tx, scope):
-            raise NotFound(f"organization as {name!r}; create it with `mnemon orgs create {name}`")
+            raise organization_not_found(name)
     return scope
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -35,6 +35,36 @@ def check_option_name(name: str | None) -> str | None:
         return check_name(name)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def person_of(user: str, persona: str | None) -> dict[str, Any]:
+    """Return the person, and the persona if there is one, as the client's calls take them."""
+    return {"user_id": user} if persona is None else {"user_id": user, "persona_id": persona}
+
+
+def parse_as_of(text: str | None) -> str | None:
+    """Return the time of `--as-of` as the API takes it: a date alone is its first moment; raise Invalid for no time."""
+    from mnemon.clock import format_time, parse_time
+
+    try:
+        return None if text is None else format_time(parse_time(text))
+    except ValueError:
+        raise errors.Invalid(
+            f"--as-of takes an ISO 8601 time, like 2026-04-12 or 2026-04-12T15:22:00Z, not {text!r}."
+        ) from None
+
+
+def age_text(at: str) -> str:
+    """Return how long ago a time of the API was, in its largest unit: `2d ago`, `3h ago`, `15m ago`, `just now`."""
+    from mnemon.clock import FileClock, SystemClock, parse_time
+
+    file = settings_from_flags().clock_file
+    now = (SystemClock() if file is None else FileClock(file)).now()
+    minutes = int((now - parse_time(at)).total_seconds() // 60)
+    for unit, size in (("d", 24 * 60), ("h", 60), ("m", 1)):
+        if minutes >= size:
+            return f"{minutes // size}{unit} ago"
+    return "just now"
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -109,29 +139,3 @@ def report_errors() -> Iterator[None]:
 def exit_code(error: MnemonError) -> int:
     """Return the exit code: 1 failure, 2 usage, 3 not found, 4 not allowed, 5 unavailable."""
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
-
-
-async def wait_with_spinner(work: Awaitable[R], words: str) -> R:
-    """Await the work while a spinner with these words turns on stderr."""
-    with err.status(words):
-        return await work
-
-
-def run_in_transaction(org: str, work: Any, *, writes: str | None = None) -> Any:
-    """Run the work in one transaction of the organization and return its result.
-
-    `writes` is the command's name for the audit log, given by commands that write.
-    """
-    from mnemon.access.audit import record_command
-    from mnemon.cli.services import open_services, require_organization
-
-    async def run_work() -> Any:
-        async with open_services(settings_from_flags()) as services:
-            scope = await require_organization(services, org)
-            async with services.db.tx(scope.org_id) as tx:
-                done = await work(services, tx, scope)
-                if writes is not None:
-                    record_command(tx, scope, writes, done.id)
-                return done
-
-    return run(run_work())

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar
 from urllib.parse import quote
 
+from mnemon.client.calls import AsyncCalls
 from mnemon.client.errors import Unreachable
 from mnemon.client.events import Event, Verifications, Verified
 from mnemon.client.shapes import (
@@ -28,8 +29,10 @@ from mnemon.client.shapes import (
 )
 from mnemon.client.transport import AsyncTransport
 
+Shape = TypeVar("Shape")
 
-class Mnemon:
+
+class Mnemon(AsyncCalls):
     """A client of one server with one key.
 
     `user_id` and `persona_id` are the defaults for calls that do not name their own: every method that takes `**person`
@@ -46,7 +49,7 @@ class Mnemon:
         timeout: float = 60.0,
         retries: int = 4,
     ) -> None:
-        self._transport = AsyncTransport(base_url, key, timeout=timeout, retries=retries)
+        super().__init__(AsyncTransport(base_url, key, timeout=timeout, retries=retries))
         self.user_id = user_id
         self.persona_id = persona_id
 
@@ -86,7 +89,7 @@ class Mnemon:
     async def chat(self, message: str, *, session_id: str | None = None, **person: str) -> Reply:
         """Send a message and return the reply, made with the person's memory."""
         body = self._body_for(person, sessionId=session_id, message=message, stream=False)
-        return cast("Reply", await self._request_data("POST", "/api/chat", body))
+        return await self._request_as(Reply, "POST", "/api/chat", body)
 
     @asynccontextmanager
     async def stream(
@@ -115,18 +118,18 @@ class Mnemon:
             body["toolResults"] = list(tool_results)
         if expectations:
             body["expectations"] = list(expectations)
-        return cast("Recorded", await self._request_data("POST", "/api/turns", body))
+        return await self._request_as(Recorded, "POST", "/api/turns", body)
 
     async def turn_report(self, turn_id: str) -> dict[str, Any]:
         """Return a turn and what its reflection did."""
-        return cast("dict[str, Any]", await self._request_data("GET", f"/api/turns/{turn_id}"))
+        return await self._request_as(dict[str, Any], "GET", f"/api/turns/{turn_id}")
 
     async def context(
         self, query: str, *, session_id: str | None = None, budget_tokens: int | None = None, **person: str
     ) -> Context:
         """Return the context that a chat turn with this query would be given."""
         body = self._body_for(person, sessionId=session_id, query=query, budgetTokens=budget_tokens)
-        return cast("Context", await self._request_data("POST", "/api/context", body))
+        return await self._request_as(Context, "POST", "/api/context", body)
 
     # Memory
 
@@ -140,14 +143,15 @@ class Mnemon:
         attribute: str | None = None,
         pinned: bool | None = None,
         importance: int | None = None,
+        source: str | None = None,
         **person: str,
     ) -> Memory:
         """Store a fact; one with the same key is updated and its earlier version kept."""
         body = self._body_for(
             person, type=type, content=content, entity=entity, factType=fact_type, attribute=attribute, pinned=pinned,
-            importance=importance,
+            importance=importance, source=source,
         )  # fmt: skip
-        return cast("Memory", await self._request_data("POST", "/api/memories", body))
+        return await self._request_as(Memory, "POST", "/api/memories", body)
 
     async def recall(
         self,
@@ -157,35 +161,37 @@ class Mnemon:
         ranking: Ranking | None = None,
         kinds: Sequence[str] | None = None,
         as_of: str | None = None,
+        explain: bool | None = None,
         **person: str,
     ) -> Found:
         """Search memory; return `results`, best first with the parts of each score, and `entityCards`."""
         body = self._body_for(
-            person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of
-        )
-        return cast("Found", await self._request_data("POST", "/api/memories/search", body))
+            person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of,
+            explain=explain,
+        )  # fmt: skip
+        return await self._request_as(Found, "POST", "/api/memories/search", body)
 
     async def memories(self, *, limit: int = 50, **query: Any) -> AsyncIterator[Memory]:
         """Yield every memory that matches the filters, page by page."""
         filters = {"userId": self.user_id, "personaId": self.persona_id, **query}
         async for memory in self._iter_pages("/api/memories", filters, limit):
-            yield cast("Memory", memory)
+            yield memory
 
     async def memory(self, memory_id: str) -> Memory:
         """Return one memory."""
-        return cast("Memory", await self._request_data("GET", f"/api/memories/{memory_id}"))
+        return await self._request_as(Memory, "GET", f"/api/memories/{memory_id}")
 
     async def change_memory(self, memory_id: str, **changes: Any) -> Memory:
         """Change a memory: content, importance, pinned, status, with a reason."""
-        return cast("Memory", await self._request_data("PATCH", f"/api/memories/{memory_id}", changes))
+        return await self._request_as(Memory, "PATCH", f"/api/memories/{memory_id}", changes)
 
     async def forget(self, memory_id: str) -> dict[str, Any]:
         """Forget a memory everywhere; return the receipt, which counts what was removed."""
-        return cast("dict[str, Any]", await self._request_data("DELETE", f"/api/memories/{memory_id}"))
+        return await self._request_as(dict[str, Any], "DELETE", f"/api/memories/{memory_id}")
 
     async def forget_person(self, user_id: str) -> dict[str, Any]:
         """Forget a person everywhere; return the receipt, which counts what was removed."""
-        return cast("dict[str, Any]", await self._request_data("DELETE", f"/api/users/{quote(user_id, safe='')}"))
+        return await self._request_as(dict[str, Any], "DELETE", f"/api/users/{quote(user_id, safe='')}")
 
     async def todos(self, **query: Any) -> list[dict[str, Any]]:
         """Return the person's commitments, habits, threads and frictions."""
@@ -206,13 +212,13 @@ class Mnemon:
 
     async def agent_state(self, session_id: str) -> dict[str, Any]:
         """Return the agent state of a session, with its version."""
-        return cast("dict[str, Any]", await self._request_data("GET", f"/api/sessions/{session_id}/agent-state"))
+        return await self._request_as(dict[str, Any], "GET", f"/api/sessions/{session_id}/agent-state")
 
     async def patch_agent_state(self, session_id: str, update: Mapping[str, Any], *, version: int) -> dict[str, Any]:
         """Apply an update to the agent state if `version` is still current; raise ApiError 412 if it is not."""
         headers = {"If-Match": f'"{version}"'}
         path = f"/api/sessions/{session_id}/agent-state"
-        return cast("dict[str, Any]", await self._request_data("PATCH", path, dict(update), headers=headers))
+        return await self._request_as(dict[str, Any], "PATCH", path, dict(update), headers=headers)
 
     async def events(self, session_id: str, *, after: str | None = None) -> AsyncIterator[Event]:
         """Yield the session's agent state updates endlessly; a broken stream is resumed where it broke."""
@@ -241,11 +247,12 @@ class Mnemon:
 
     async def engagement(self, **query: Any) -> Engagement | None:
         """Return hypotheses, unknowns and findings; None before the first session."""
-        return cast("Engagement | None", await self._request_data("GET", "/api/engagement", query=query))
+        found: Engagement | None = await self._request_data("GET", "/api/engagement", query=query)
+        return found
 
     async def create_agent(self, **agent: Any) -> Agent:
         """Create an agent."""
-        return cast("Agent", await self._request_data("POST", "/api/agents", agent))
+        return await self._request_as(Agent, "POST", "/api/agents", agent)
 
     async def agents(self) -> list[Agent]:
         """Return the organization's agents, oldest first."""
@@ -254,34 +261,33 @@ class Mnemon:
     async def run(self, agent_id: str, prompt: str | None = None) -> Run:
         """Queue a run of the agent."""
         body = {} if prompt is None else {"prompt": prompt}
-        return cast("Run", await self._request_data("POST", f"/api/agents/{agent_id}/runs", body))
+        return await self._request_as(Run, "POST", f"/api/agents/{agent_id}/runs", body)
 
     async def run_status(self, run_id: str) -> Run:
         """Return a run."""
-        return cast("Run", await self._request_data("GET", f"/api/runs/{run_id}"))
+        return await self._request_as(Run, "GET", f"/api/runs/{run_id}")
 
     async def re_examine(self, run_id: str) -> Run:
         """Queue a run that examines the decision again."""
-        return cast("Run", await self._request_data("POST", f"/api/runs/{run_id}/re-examine"))
+        return await self._request_as(Run, "POST", f"/api/runs/{run_id}/re-examine")
 
     async def resolve(self, run_id: str, outcome: str, note: str | None = None) -> Run:
         """Record the outcome of a decision."""
         body = {"outcome": outcome} if note is None else {"outcome": outcome, "note": note}
-        return cast("Run", await self._request_data("POST", f"/api/runs/{run_id}/resolve", body))
+        return await self._request_as(Run, "POST", f"/api/runs/{run_id}/resolve", body)
 
     async def decisions(self, agent_id: str, limit: int = 5) -> list[dict[str, Any]]:
         """Return the agent's latest decisions, newest first."""
-        return cast(
-            "list[dict[str, Any]]",
-            await self._request_data("GET", f"/api/agents/{agent_id}/decisions", query={"limit": limit}),
-        )
+        path = f"/api/agents/{agent_id}/decisions"
+        return await self._request_as(list[dict[str, Any]], "GET", path, query={"limit": limit})
 
     # Notes
 
     async def write_notes(self, changes: Sequence[Mapping[str, Any]], **person: str) -> list[dict[str, Any]]:
         """Apply all changes or none: `{"op": "put", "namespace": [...], "key": ..., "value": ...}` and others."""
         body = {"userId": self._notes_owner(person), "changes": list(changes)}
-        return cast("list[dict[str, Any]]", (await self._request_data("POST", "/api/notes/write", body))["results"])
+        answer = await self._request_as(dict[str, list[dict[str, Any]]], "POST", "/api/notes/write", body)
+        return answer["results"]
 
     async def read_notes(
         self, addresses: Sequence[tuple[Sequence[str], str]], *, refresh: bool = False, **person: str
@@ -289,7 +295,8 @@ class Mnemon:
         """Return notes by namespace and key, None for one that does not exist."""
         notes = [{"namespace": list(namespace), "key": key} for namespace, key in addresses]
         body = {"userId": self._notes_owner(person), "notes": notes, "refresh": refresh}
-        return cast("list[Note | None]", (await self._request_data("POST", "/api/notes/read", body))["notes"])
+        answer = await self._request_as(dict[str, list[Note | None]], "POST", "/api/notes/read", body)
+        return answer["notes"]
 
     async def search_notes(
         self, namespace: Sequence[str] = (), *, user_id: str | None = None, **search: Any
@@ -297,41 +304,22 @@ class Mnemon:
         """Return the notes below a namespace that meet every condition; with a query or a vector, nearest first."""
         person = {} if user_id is None else {"user_id": user_id}
         body = {"userId": self._notes_owner(person), "namespace": list(namespace), **search}
-        return cast("list[Note]", (await self._request_data("POST", "/api/notes/search", body))["notes"])
+        answer = await self._request_as(dict[str, list[Note]], "POST", "/api/notes/search", body)
+        return answer["notes"]
 
     async def note_namespaces(self, *, user_id: str | None = None, **search: Any) -> list[list[str]]:
         """Return the namespaces that hold a note and match the patterns."""
         person = {} if user_id is None else {"user_id": user_id}
         body = {"userId": self._notes_owner(person), **search}
-        return cast("list[list[str]]", (await self._request_data("POST", "/api/notes/namespaces", body))["namespaces"])
+        answer = await self._request_as(dict[str, list[list[str]]], "POST", "/api/notes/namespaces", body)
+        return answer["namespaces"]
 
     # Requests
 
-    async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Call any route of the API and return the `data` of its response."""
-        return await self._request_data(method, path, body, query=query)
-
-    async def _request_data(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        answer = await self._transport.send(method, path, body=body, query=query, headers=headers)
-        return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
-
-    async def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int) -> AsyncIterator[Any]:
-        cursor: str | None = None
-        while True:
-            answer = await self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})
-            for item in answer["data"]:
-                yield item
-            cursor = answer["meta"].get("nextCursor")
-            if cursor is None:
-                return
+    async def _request_as(self, shape: type[Shape], method: str, path: str, body: Any = None, **options: Any) -> Shape:
+        """Return the `data` of the response, which the API says has this shape; it is not checked."""
+        data: Shape = await self._request_data(method, path, body, **options)
+        return data
 
     async def _wait_until_ready(self) -> None:
         await self._transport.send("GET", "/readyz")

@@ -1,4 +1,4 @@
-"""Server-Sent Events, parsed line by line, and the verifications derived from them.
+"""The events of a stream, and the verifications derived from them.
 
 The server sends no `expectation_verified`: it follows from `agent_state_update`.
 """
@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from mnemon.sse import SseEvent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,40 +22,14 @@ class Event:
     """The value of `Last-Event-ID` with which a new stream continues after this event."""
 
 
-class Reader:
-    """Parses a stream's lines into events."""
-
-    def __init__(self) -> None:
-        self._kind = "message"
-        self._data: list[str] = []
-        self._id: str | None = None
-
-    def take(self, line: str) -> Event | None:
-        """Add a line; return the event that it completes, or None."""
-        if not line:
-            return self._complete_event()
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if name == "event":
-            self._kind = value
-        elif name == "data":
-            self._data.append(value)
-        elif name == "id":
-            self._id = value
-        return None
-
-    def _complete_event(self) -> Event | None:
-        kind, data = self._kind, "\n".join(self._data)
-        # The id is not reset: by the specification it holds until another one is sent.
-        self._kind, self._data = "message", []
-        # A comment or a heartbeat ends without data; the specification says to ignore it.
-        if not data:
-            return None
-        try:
-            parsed: Any = json.loads(data)
-        except ValueError:
-            parsed = data
-        return Event(kind=kind, data=parsed, id=self._id)
+def decode_event(event: SseEvent) -> Event:
+    """Return the event with its data parsed, or as text when it is no JSON."""
+    text = event.data.decode("utf-8", "replace")
+    try:
+        data: Any = json.loads(text)
+    except ValueError:
+        data = text
+    return Event(kind=event.name, data=data, id=event.id)
 
 
 _FINAL_STATUSES = ("confirmed", "failed")

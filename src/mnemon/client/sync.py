@@ -1,4 +1,4 @@
-"""Generated from transport.py and asynchronous.py by scripts/generate_sync_client.py. Do not edit."""
+"""Generated from the async modules beside it by scripts/generate_sync_client.py. Do not edit."""
 
 import random
 import time
@@ -6,13 +6,13 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx2
 
-from mnemon.client.errors import ApiError, Unreachable
-from mnemon.client.events import Event, Reader, Verifications, Verified
+from mnemon.client.errors import ApiError, UnexpectedAnswer, Unreachable
+from mnemon.client.events import Event, Verifications, Verified, decode_event
 from mnemon.client.shapes import (
     Agent,
     Context,
@@ -30,9 +30,11 @@ from mnemon.client.shapes import (
     Run,
     ToolResult,
 )
+from mnemon.sse import LineSplitter, SseParser
 
 RETRIED = frozenset({429, 502, 503, 504})
 _MAX_WAIT_S = 10.0
+_CONNECT_TIMEOUT_S = 10.0
 
 
 class Transport:
@@ -40,7 +42,9 @@ class Transport:
 
     def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
         headers = {"Authorization": f"Bearer {key}"}
-        self._http = httpx2.Client(base_url=base_url, headers=headers, timeout=timeout)
+        # A reply may take its time; an address that does not even accept a connection is told sooner.
+        limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT_S))
+        self._http = httpx2.Client(base_url=base_url, headers=headers, timeout=limits)
         self._retries = retries
 
     def close(self) -> None:
@@ -53,12 +57,14 @@ class Transport:
         path: str,
         *,
         body: Any = None,
+        content: bytes | None = None,
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request and return the response's JSON; retry while that may help.
+        """Send a request with a JSON body, or with `content` as it is, and return the response's JSON; retry while that
+        may help.
 
-        Raises ApiError for a problem and Unreachable when no response came.
+        Raises ApiError for a problem, UnexpectedAnswer for another program's answer, Unreachable when none came.
         """
         sent = {**(headers or {})}
         # One key for all attempts: the server stores the first effect and replays its reply.
@@ -67,7 +73,7 @@ class Transport:
         params = {name: value for name, value in (query or {}).items() if value is not None}
         for attempt in range(self._retries + 1):
             try:
-                response = self._http.request(method, path, json=body, params=params, headers=sent)
+                response = self._http.request(method, path, json=body, content=content, params=params, headers=sent)
             except httpx2.TransportError as error:
                 if attempt == self._retries:
                     raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
@@ -86,30 +92,40 @@ class Transport:
         """Open a stream and yield its events; it is not retried. Raises Unreachable when it breaks."""
         try:
             with self._http.stream(method, path, json=body, headers=dict(headers or {})) as response:
-                if response.status_code >= 400:
+                if not response.headers.get("content-type", "").startswith("text/event-stream"):
                     response.read()
                     _read_response(response)
+                    raise UnexpectedAnswer(response.status_code)
                 yield _iter_events(response)
         except httpx2.TransportError as error:
             raise Unreachable(f"the stream from {self._http.base_url} broke off: {error}") from error
 
     def lines(self, path: str) -> Iterator[str]:
-        """Yield the lines of an NDJSON response as they arrive."""
-        with self._http.stream("GET", path) as response:
-            if response.status_code >= 400:
-                response.read()
-                _read_response(response)
-            for line in response.iter_lines():
-                if line:
-                    yield line
+        """Yield the lines of an NDJSON response as they arrive. Raises Unreachable when it breaks."""
+        try:
+            with self._http.stream("GET", path) as response:
+                if response.status_code >= 300:
+                    response.read()
+                    _read_response(response)
+                # Not by `iter_lines`, which also splits at characters that stand unescaped in JSON, such as U+2028.
+                splitter = LineSplitter()
+                for piece in response.iter_bytes():
+                    for line in splitter.feed(piece):
+                        if line:
+                            yield line.decode()
+                if rest := splitter.remaining_line():
+                    yield rest.decode()
+        except httpx2.TransportError as error:
+            raise Unreachable(f"the answer of {self._http.base_url} broke off: {error}") from error
 
 
 def _iter_events(response: httpx2.Response) -> Iterator[Event]:
-    reader = Reader()
-    for line in response.iter_lines():
-        event = reader.take(line)
-        if event is not None:
-            yield event
+    parser = SseParser()
+    for piece in response.iter_bytes():
+        for event in parser.feed(piece):
+            # A heartbeat may be an event without data.
+            if event.data:
+                yield decode_event(event)
 
 
 def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
@@ -123,19 +139,187 @@ def _may_retry(response: httpx2.Response) -> bool:
     """Say whether the same request may succeed in a moment."""
     if response.status_code == 409:
         # The first attempt may still be running; any other conflict would only repeat itself.
-        return bool(response.json().get("code") == "idempotency_in_progress")
+        return _problem_of(response).get("code") == "idempotency_in_progress"
     return response.status_code in RETRIED
 
 
 def _read_response(response: httpx2.Response) -> Any:
     if response.status_code >= 400:
-        kind = response.headers.get("content-type", "")
-        problem = response.json() if "json" in kind else {"code": "unknown", "detail": response.text[:300]}
-        raise ApiError(response.status_code, problem)
-    return response.json() if response.content else None
+        raise ApiError(response.status_code, _problem_of(response))
+    if not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError:
+        raise UnexpectedAnswer(response.status_code, response.headers.get("location")) from None
 
 
-class SyncMnemon:
+def _problem_of(response: httpx2.Response) -> Mapping[str, Any]:
+    """Return the problem in an error's body; `unknown` for what is not one, as from a proxy."""
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = None
+    return problem if isinstance(problem, dict) else {"code": "unknown", "detail": response.text[:300]}
+
+
+class Calls:
+    """The requests of a client; `SyncMnemon` adds those about a person."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        """Call any route of the API and return the `data` of its response."""
+        return self._request_data(method, path, body, query=query)
+
+    # Agents and runs
+
+    def agent(self, agent_id: str) -> dict[str, Any]:
+        """Return an agent with the state of its memory."""
+        return self._request_object("GET", f"/api/agents/{_segment(agent_id)}")
+
+    def change_agent(self, agent_id: str, **changes: Any) -> dict[str, Any]:
+        """Change an agent; fields that are left out stay."""
+        return self._request_object("PATCH", f"/api/agents/{_segment(agent_id)}", changes)
+
+    def delete_agent(self, agent_id: str) -> dict[str, Any]:
+        """Delete an agent with its runs and its chat."""
+        return self._request_object("DELETE", f"/api/agents/{_segment(agent_id)}")
+
+    def reset_agent(self, agent_id: str) -> dict[str, Any]:
+        """Clear the memory that the agent carries between runs; return its new state."""
+        return self._request_object("POST", f"/api/agents/{_segment(agent_id)}/memory/reset")
+
+    def chat_with_agent(self, agent_id: str, message: str) -> dict[str, Any]:
+        """Send the agent a message and return its reply; `reply` is None while the message waits for a worker."""
+        body = {"message": message, "stream": False}
+        return self._request_object("POST", f"/api/agents/{_segment(agent_id)}/chat", body)
+
+    @contextmanager
+    def stream_agent_chat(self, agent_id: str, message: str) -> Iterator[Iterator[Event]]:
+        """Send the agent a message and yield the events of its reply."""
+        path, body = f"/api/agents/{_segment(agent_id)}/chat", {"message": message, "stream": True}
+        with self._transport.stream("POST", path, body=body) as events:
+            yield events
+
+    def card_types(self) -> list[dict[str, Any]]:
+        """Return the card types that runs can fill."""
+        return [card for card in self._iter_pages("/api/cards", {}, None)]
+
+    def runs(self, *, limit: int = 200, **query: Any) -> Iterator[dict[str, Any]]:
+        """Yield the runs that match the filters, newest first, page by page."""
+        for run in self._iter_pages("/api/runs", query, limit):
+            yield run
+
+    def cancel_run(self, run_id: str) -> dict[str, Any]:
+        """Cancel a run that is queued or running."""
+        return self._request_object("POST", f"/api/runs/{_segment(run_id)}/cancel")
+
+    def re_examinations(self, run_id: str) -> list[dict[str, Any]]:
+        """Return every re-examination of the run's decision, oldest first."""
+        return [run for run in self._iter_pages(f"/api/runs/{_segment(run_id)}/re-examinations", {}, None)]
+
+    @contextmanager
+    def stream_run(self, run_id: str) -> Iterator[Iterator[Event]]:
+        """Yield the run's events from its start until it has ended."""
+        with self._transport.stream("GET", f"/api/runs/{_segment(run_id)}/events") as events:
+            yield events
+
+    # Jobs
+
+    def jobs(self, *, limit: int = 200, **query: Any) -> Iterator[dict[str, Any]]:
+        """Yield the jobs that match the filters, oldest first, page by page."""
+        for job in self._iter_pages("/api/jobs", query, limit):
+            yield job
+
+    def retry_job(self, job_id: str) -> dict[str, Any]:
+        """Make a job due at once, with all its attempts again."""
+        return self._request_object("POST", f"/api/jobs/{_segment(job_id)}/retry")
+
+    # Engagement, sources and custody
+
+    def engagement_history(self) -> list[dict[str, Any]]:
+        """Return every change of the engagement, oldest first."""
+        return [change for change in self._iter_pages("/api/engagement/history", {}, 200)]
+
+    def sources(self, user_id: str) -> list[dict[str, Any]]:
+        """Return the sources of what is stored about a person, with counts."""
+        return [source for source in self._iter_pages("/api/sources", {"userId": user_id}, 200)]
+
+    def source_memories(self, user_id: str, source: str, *, limit: int = 200) -> list[dict[str, Any]]:
+        """Return the latest that one source said about a person, over all personas."""
+        query = {"userId": user_id, "source": source, "limit": limit}
+        found: list[dict[str, Any]] = self._request_data("GET", "/api/sources/memories", query=query)
+        return found
+
+    def preview_withdrawal(self, source: str, user_id: str | None = None) -> dict[str, Any]:
+        """Count what a withdrawal of the source would take back; return its exact name, too."""
+        query = {"source": source, "userId": user_id}
+        return self._request_object("GET", "/api/sources/preview", query=query)
+
+    def withdraw(self, source: str, user_id: str | None = None) -> dict[str, Any]:
+        """Withdraw what the source said about a person, or about everyone; return the receipt."""
+        body = {"source": source} if user_id is None else {"source": source, "userId": user_id}
+        return self._request_object("POST", "/api/sources/withdraw", body)
+
+    def import_person(self, export: bytes, user_id: str | None = None) -> dict[str, Any]:
+        """Import a person's export, all of it or nothing; return the rows that were stored and kept."""
+        headers = {"Content-Type": "application/x-ndjson"}
+        answer = self._transport.send("POST", "/api/import", content=export, query={"userId": user_id}, headers=headers)
+        imported: dict[str, Any] = _data_of(answer)
+        return imported
+
+    # How a request is made
+
+    def _request_object(
+        self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = self._request_data(method, path, body, query=query)
+        return found
+
+    def _request_data(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        answer = self._transport.send(method, path, body=body, query=query, headers=headers)
+        if path.startswith("/api/"):
+            return _data_of(answer)
+        # `request` also reaches routes beside the API, and not all of them wrap their answer.
+        return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
+
+    def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int | None) -> Iterator[Any]:
+        cursor: str | None = None
+        while True:
+            answer = self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})
+            for item in _data_of(answer):
+                yield item
+            cursor = answer["meta"].get("nextCursor")
+            if cursor is None:
+                return
+
+
+def _data_of(answer: Any) -> Any:
+    """Return the data in the API's envelope; raise UnexpectedAnswer for JSON of another program."""
+    if not isinstance(answer, dict) or "data" not in answer or "meta" not in answer:
+        raise UnexpectedAnswer(200)
+    return answer["data"]
+
+
+def _segment(name: str) -> str:
+    """Return an id as one segment of a path."""
+    return quote(name, safe="")
+
+
+Shape = TypeVar("Shape")
+
+
+class SyncMnemon(Calls):
     """A client of one server with one key.
 
     `user_id` and `persona_id` are the defaults for calls that do not name their own: every method that takes `**person`
@@ -152,7 +336,7 @@ class SyncMnemon:
         timeout: float = 60.0,
         retries: int = 4,
     ) -> None:
-        self._transport = Transport(base_url, key, timeout=timeout, retries=retries)
+        super().__init__(Transport(base_url, key, timeout=timeout, retries=retries))
         self.user_id = user_id
         self.persona_id = persona_id
 
@@ -173,7 +357,7 @@ class SyncMnemon:
     def chat(self, message: str, *, session_id: str | None = None, **person: str) -> Reply:
         """Send a message and return the reply, made with the person's memory."""
         body = self._body_for(person, sessionId=session_id, message=message, stream=False)
-        return cast("Reply", self._request_data("POST", "/api/chat", body))
+        return self._request_as(Reply, "POST", "/api/chat", body)
 
     @contextmanager
     def stream(self, message: str, *, session_id: str | None = None, **person: str) -> Iterator[Iterator[Event]]:
@@ -200,18 +384,18 @@ class SyncMnemon:
             body["toolResults"] = list(tool_results)
         if expectations:
             body["expectations"] = list(expectations)
-        return cast("Recorded", self._request_data("POST", "/api/turns", body))
+        return self._request_as(Recorded, "POST", "/api/turns", body)
 
     def turn_report(self, turn_id: str) -> dict[str, Any]:
         """Return a turn and what its reflection did."""
-        return cast("dict[str, Any]", self._request_data("GET", f"/api/turns/{turn_id}"))
+        return self._request_as(dict[str, Any], "GET", f"/api/turns/{turn_id}")
 
     def context(
         self, query: str, *, session_id: str | None = None, budget_tokens: int | None = None, **person: str
     ) -> Context:
         """Return the context that a chat turn with this query would be given."""
         body = self._body_for(person, sessionId=session_id, query=query, budgetTokens=budget_tokens)
-        return cast("Context", self._request_data("POST", "/api/context", body))
+        return self._request_as(Context, "POST", "/api/context", body)
 
     # Memory
 
@@ -225,14 +409,15 @@ class SyncMnemon:
         attribute: str | None = None,
         pinned: bool | None = None,
         importance: int | None = None,
+        source: str | None = None,
         **person: str,
     ) -> Memory:
         """Store a fact; one with the same key is updated and its earlier version kept."""
         body = self._body_for(
             person, type=type, content=content, entity=entity, factType=fact_type, attribute=attribute, pinned=pinned,
-            importance=importance,
+            importance=importance, source=source,
         )  # fmt: skip
-        return cast("Memory", self._request_data("POST", "/api/memories", body))
+        return self._request_as(Memory, "POST", "/api/memories", body)
 
     def recall(
         self,
@@ -242,35 +427,37 @@ class SyncMnemon:
         ranking: Ranking | None = None,
         kinds: Sequence[str] | None = None,
         as_of: str | None = None,
+        explain: bool | None = None,
         **person: str,
     ) -> Found:
         """Search memory; return `results`, best first with the parts of each score, and `entityCards`."""
         body = self._body_for(
-            person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of
-        )
-        return cast("Found", self._request_data("POST", "/api/memories/search", body))
+            person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of,
+            explain=explain,
+        )  # fmt: skip
+        return self._request_as(Found, "POST", "/api/memories/search", body)
 
     def memories(self, *, limit: int = 50, **query: Any) -> Iterator[Memory]:
         """Yield every memory that matches the filters, page by page."""
         filters = {"userId": self.user_id, "personaId": self.persona_id, **query}
         for memory in self._iter_pages("/api/memories", filters, limit):
-            yield cast("Memory", memory)
+            yield memory
 
     def memory(self, memory_id: str) -> Memory:
         """Return one memory."""
-        return cast("Memory", self._request_data("GET", f"/api/memories/{memory_id}"))
+        return self._request_as(Memory, "GET", f"/api/memories/{memory_id}")
 
     def change_memory(self, memory_id: str, **changes: Any) -> Memory:
         """Change a memory: content, importance, pinned, status, with a reason."""
-        return cast("Memory", self._request_data("PATCH", f"/api/memories/{memory_id}", changes))
+        return self._request_as(Memory, "PATCH", f"/api/memories/{memory_id}", changes)
 
     def forget(self, memory_id: str) -> dict[str, Any]:
         """Forget a memory everywhere; return the receipt, which counts what was removed."""
-        return cast("dict[str, Any]", self._request_data("DELETE", f"/api/memories/{memory_id}"))
+        return self._request_as(dict[str, Any], "DELETE", f"/api/memories/{memory_id}")
 
     def forget_person(self, user_id: str) -> dict[str, Any]:
         """Forget a person everywhere; return the receipt, which counts what was removed."""
-        return cast("dict[str, Any]", self._request_data("DELETE", f"/api/users/{quote(user_id, safe='')}"))
+        return self._request_as(dict[str, Any], "DELETE", f"/api/users/{quote(user_id, safe='')}")
 
     def todos(self, **query: Any) -> list[dict[str, Any]]:
         """Return the person's commitments, habits, threads and frictions."""
@@ -291,13 +478,13 @@ class SyncMnemon:
 
     def agent_state(self, session_id: str) -> dict[str, Any]:
         """Return the agent state of a session, with its version."""
-        return cast("dict[str, Any]", self._request_data("GET", f"/api/sessions/{session_id}/agent-state"))
+        return self._request_as(dict[str, Any], "GET", f"/api/sessions/{session_id}/agent-state")
 
     def patch_agent_state(self, session_id: str, update: Mapping[str, Any], *, version: int) -> dict[str, Any]:
         """Apply an update to the agent state if `version` is still current; raise ApiError 412 if it is not."""
         headers = {"If-Match": f'"{version}"'}
         path = f"/api/sessions/{session_id}/agent-state"
-        return cast("dict[str, Any]", self._request_data("PATCH", path, dict(update), headers=headers))
+        return self._request_as(dict[str, Any], "PATCH", path, dict(update), headers=headers)
 
     def events(self, session_id: str, *, after: str | None = None) -> Iterator[Event]:
         """Yield the session's agent state updates endlessly; a broken stream is resumed where it broke."""
@@ -324,11 +511,12 @@ class SyncMnemon:
 
     def engagement(self, **query: Any) -> Engagement | None:
         """Return hypotheses, unknowns and findings; None before the first session."""
-        return cast("Engagement | None", self._request_data("GET", "/api/engagement", query=query))
+        found: Engagement | None = self._request_data("GET", "/api/engagement", query=query)
+        return found
 
     def create_agent(self, **agent: Any) -> Agent:
         """Create an agent."""
-        return cast("Agent", self._request_data("POST", "/api/agents", agent))
+        return self._request_as(Agent, "POST", "/api/agents", agent)
 
     def agents(self) -> list[Agent]:
         """Return the organization's agents, oldest first."""
@@ -337,34 +525,33 @@ class SyncMnemon:
     def run(self, agent_id: str, prompt: str | None = None) -> Run:
         """Queue a run of the agent."""
         body = {} if prompt is None else {"prompt": prompt}
-        return cast("Run", self._request_data("POST", f"/api/agents/{agent_id}/runs", body))
+        return self._request_as(Run, "POST", f"/api/agents/{agent_id}/runs", body)
 
     def run_status(self, run_id: str) -> Run:
         """Return a run."""
-        return cast("Run", self._request_data("GET", f"/api/runs/{run_id}"))
+        return self._request_as(Run, "GET", f"/api/runs/{run_id}")
 
     def re_examine(self, run_id: str) -> Run:
         """Queue a run that examines the decision again."""
-        return cast("Run", self._request_data("POST", f"/api/runs/{run_id}/re-examine"))
+        return self._request_as(Run, "POST", f"/api/runs/{run_id}/re-examine")
 
     def resolve(self, run_id: str, outcome: str, note: str | None = None) -> Run:
         """Record the outcome of a decision."""
         body = {"outcome": outcome} if note is None else {"outcome": outcome, "note": note}
-        return cast("Run", self._request_data("POST", f"/api/runs/{run_id}/resolve", body))
+        return self._request_as(Run, "POST", f"/api/runs/{run_id}/resolve", body)
 
     def decisions(self, agent_id: str, limit: int = 5) -> list[dict[str, Any]]:
         """Return the agent's latest decisions, newest first."""
-        return cast(
-            "list[dict[str, Any]]",
-            self._request_data("GET", f"/api/agents/{agent_id}/decisions", query={"limit": limit}),
-        )
+        path = f"/api/agents/{agent_id}/decisions"
+        return self._request_as(list[dict[str, Any]], "GET", path, query={"limit": limit})
 
     # Notes
 
     def write_notes(self, changes: Sequence[Mapping[str, Any]], **person: str) -> list[dict[str, Any]]:
         """Apply all changes or none: `{"op": "put", "namespace": [...], "key": ..., "value": ...}` and others."""
         body = {"userId": self._notes_owner(person), "changes": list(changes)}
-        return cast("list[dict[str, Any]]", (self._request_data("POST", "/api/notes/write", body))["results"])
+        answer = self._request_as(dict[str, list[dict[str, Any]]], "POST", "/api/notes/write", body)
+        return answer["results"]
 
     def read_notes(
         self, addresses: Sequence[tuple[Sequence[str], str]], *, refresh: bool = False, **person: str
@@ -372,47 +559,29 @@ class SyncMnemon:
         """Return notes by namespace and key, None for one that does not exist."""
         notes = [{"namespace": list(namespace), "key": key} for namespace, key in addresses]
         body = {"userId": self._notes_owner(person), "notes": notes, "refresh": refresh}
-        return cast("list[Note | None]", (self._request_data("POST", "/api/notes/read", body))["notes"])
+        answer = self._request_as(dict[str, list[Note | None]], "POST", "/api/notes/read", body)
+        return answer["notes"]
 
     def search_notes(self, namespace: Sequence[str] = (), *, user_id: str | None = None, **search: Any) -> list[Note]:
         """Return the notes below a namespace that meet every condition; with a query or a vector, nearest first."""
         person = {} if user_id is None else {"user_id": user_id}
         body = {"userId": self._notes_owner(person), "namespace": list(namespace), **search}
-        return cast("list[Note]", (self._request_data("POST", "/api/notes/search", body))["notes"])
+        answer = self._request_as(dict[str, list[Note]], "POST", "/api/notes/search", body)
+        return answer["notes"]
 
     def note_namespaces(self, *, user_id: str | None = None, **search: Any) -> list[list[str]]:
         """Return the namespaces that hold a note and match the patterns."""
         person = {} if user_id is None else {"user_id": user_id}
         body = {"userId": self._notes_owner(person), **search}
-        return cast("list[list[str]]", (self._request_data("POST", "/api/notes/namespaces", body))["namespaces"])
+        answer = self._request_as(dict[str, list[list[str]]], "POST", "/api/notes/namespaces", body)
+        return answer["namespaces"]
 
     # Requests
 
-    def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Call any route of the API and return the `data` of its response."""
-        return self._request_data(method, path, body, query=query)
-
-    def _request_data(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        query: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        answer = self._transport.send(method, path, body=body, query=query, headers=headers)
-        return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
-
-    def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int) -> Iterator[Any]:
-        cursor: str | None = None
-        while True:
-            answer = self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})
-            for item in answer["data"]:
-                yield item
-            cursor = answer["meta"].get("nextCursor")
-            if cursor is None:
-                return
+    def _request_as(self, shape: type[Shape], method: str, path: str, body: Any = None, **options: Any) -> Shape:
+        """Return the `data` of the response, which the API says has this shape; it is not checked."""
+        data: Shape = self._request_data(method, path, body, **options)
+        return data
 
     def _wait_until_ready(self) -> None:
         self._transport.send("GET", "/readyz")

@@ -9,12 +9,14 @@ from typing import Any
 
 import httpx2
 
-from mnemon.client.errors import ApiError, Unreachable
-from mnemon.client.events import Event, Reader
+from mnemon.client.errors import ApiError, UnexpectedAnswer, Unreachable
+from mnemon.client.events import Event, decode_event
 from mnemon.client.loops import PerLoop
+from mnemon.sse import LineSplitter, SseParser
 
 RETRIED = frozenset({429, 502, 503, 504})
 _MAX_WAIT_S = 10.0
+_CONNECT_TIMEOUT_S = 10.0
 
 
 class AsyncTransport:
@@ -22,7 +24,9 @@ class AsyncTransport:
 
     def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
         headers = {"Authorization": f"Bearer {key}"}
-        self._http = httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=timeout, transport=PerLoop())
+        # A reply may take its time; an address that does not even accept a connection is told sooner.
+        limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT_S))
+        self._http = httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=limits, transport=PerLoop())
         self._retries = retries
 
     async def close(self) -> None:
@@ -35,12 +39,14 @@ class AsyncTransport:
         path: str,
         *,
         body: Any = None,
+        content: bytes | None = None,
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request and return the response's JSON; retry while that may help.
+        """Send a request with a JSON body, or with `content` as it is, and return the response's JSON; retry while that
+        may help.
 
-        Raises ApiError for a problem and Unreachable when no response came.
+        Raises ApiError for a problem, UnexpectedAnswer for another program's answer, Unreachable when none came.
         """
         sent = {**(headers or {})}
         # One key for all attempts: the server stores the first effect and replays its reply.
@@ -49,7 +55,9 @@ class AsyncTransport:
         params = {name: value for name, value in (query or {}).items() if value is not None}
         for attempt in range(self._retries + 1):
             try:
-                response = await self._http.request(method, path, json=body, params=params, headers=sent)
+                response = await self._http.request(
+                    method, path, json=body, content=content, params=params, headers=sent
+                )
             except httpx2.TransportError as error:
                 if attempt == self._retries:
                     raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
@@ -68,30 +76,40 @@ class AsyncTransport:
         """Open a stream and yield its events; it is not retried. Raises Unreachable when it breaks."""
         try:
             async with self._http.stream(method, path, json=body, headers=dict(headers or {})) as response:
-                if response.status_code >= 400:
+                if not response.headers.get("content-type", "").startswith("text/event-stream"):
                     await response.aread()
                     _read_response(response)
+                    raise UnexpectedAnswer(response.status_code)
                 yield _iter_events(response)
         except httpx2.TransportError as error:
             raise Unreachable(f"the stream from {self._http.base_url} broke off: {error}") from error
 
     async def lines(self, path: str) -> AsyncIterator[str]:
-        """Yield the lines of an NDJSON response as they arrive."""
-        async with self._http.stream("GET", path) as response:
-            if response.status_code >= 400:
-                await response.aread()
-                _read_response(response)
-            async for line in response.aiter_lines():
-                if line:
-                    yield line
+        """Yield the lines of an NDJSON response as they arrive. Raises Unreachable when it breaks."""
+        try:
+            async with self._http.stream("GET", path) as response:
+                if response.status_code >= 300:
+                    await response.aread()
+                    _read_response(response)
+                # Not by `aiter_lines`, which also splits at characters that stand unescaped in JSON, such as U+2028.
+                splitter = LineSplitter()
+                async for piece in response.aiter_bytes():
+                    for line in splitter.feed(piece):
+                        if line:
+                            yield line.decode()
+                if rest := splitter.remaining_line():
+                    yield rest.decode()
+        except httpx2.TransportError as error:
+            raise Unreachable(f"the answer of {self._http.base_url} broke off: {error}") from error
 
 
 async def _iter_events(response: httpx2.Response) -> AsyncIterator[Event]:
-    reader = Reader()
-    async for line in response.aiter_lines():
-        event = reader.take(line)
-        if event is not None:
-            yield event
+    parser = SseParser()
+    async for piece in response.aiter_bytes():
+        for event in parser.feed(piece):
+            # A heartbeat may be an event without data.
+            if event.data:
+                yield decode_event(event)
 
 
 async def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
@@ -105,13 +123,25 @@ def _may_retry(response: httpx2.Response) -> bool:
     """Say whether the same request may succeed in a moment."""
     if response.status_code == 409:
         # The first attempt may still be running; any other conflict would only repeat itself.
-        return bool(response.json().get("code") == "idempotency_in_progress")
+        return _problem_of(response).get("code") == "idempotency_in_progress"
     return response.status_code in RETRIED
 
 
 def _read_response(response: httpx2.Response) -> Any:
     if response.status_code >= 400:
-        kind = response.headers.get("content-type", "")
-        problem = response.json() if "json" in kind else {"code": "unknown", "detail": response.text[:300]}
-        raise ApiError(response.status_code, problem)
-    return response.json() if response.content else None
+        raise ApiError(response.status_code, _problem_of(response))
+    if not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError:
+        raise UnexpectedAnswer(response.status_code, response.headers.get("location")) from None
+
+
+def _problem_of(response: httpx2.Response) -> Mapping[str, Any]:
+    """Return the problem in an error's body; `unknown` for what is not one, as from a proxy."""
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = None
+    return problem if isinstance(problem, dict) else {"code": "unknown", "detail": response.text[:300]}

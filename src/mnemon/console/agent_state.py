@@ -20,7 +20,7 @@ MAX_JOURNAL_LINES = 60
 
 @page(router, "/sessions/{session_id}/agent-state", "agent_state.html", grant=Grant.AGENT_STATE_READ)
 async def agent_state(visit: PageRequest, session_id: str) -> PageContent:
-    """Show the current state and the latest entries of the journal it is folded from."""
+    """Show the page of a session's agent state and its latest journal entries."""
     async with visit.tx() as tx:
         session, scope = await find_session(tx, visit, session_id)
         held = await store.load_state(tx, scope, session_id)
@@ -46,5 +46,6 @@ async def agent_state(visit: PageRequest, session_id: str) -> PageContent:
 
 @live_topic("agent-state", grant=Grant.AGENT_STATE_READ)
 async def _agent_state_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return the version of the session's agent state, `gone` without the session; a new one reloads the page."""
     found = await sessions.find_session(tx, scope, argument)
     return "gone" if found is None else str((await store.load_state(tx, found[1], argument)).version)

@@ -30,7 +30,7 @@ TOGGLES = ("memoryEnabled", "memoryReadOnly", "reviewDecisions")
 
 
 def form_values(agent: Agent | None) -> dict[str, Any]:
-    """Return the form's values: the agent's, or the defaults of a new one with every toggle off."""
+    """Return the values of the agent form: the agent's, or the defaults of a new one with every toggle off."""
     if agent is None:
         return {
             "name": "",
@@ -60,7 +60,7 @@ def form_values(agent: Agent | None) -> dict[str, Any]:
 
 
 def draft_from_form(form: dict[str, str], agent: Agent | None) -> AgentDraft:
-    """Return the draft that the form describes; raise Invalid with all faults at once."""
+    """Return the agent that the form describes; raise Invalid with all faults at once."""
     words = {name: form.get(name, "").strip() for name in ("name", "adapter", "role", "card_type", "schedule", "model")}
     check_fields(
         name="" if 1 <= len(words["name"]) <= 200 else "Give a name of at most 200 characters.",
@@ -76,6 +76,7 @@ def draft_from_form(form: dict[str, str], agent: Agent | None) -> AgentDraft:
         default_prompt=form.get("default_prompt", ""),
         schedule=words["schedule"] or None,
         role=AgentRole(words["role"]),
+        # A form sends each ticked box as a field of its own.
         team=tuple(key.removeprefix("team:") for key, value in form.items() if key.startswith("team:") and value),
         card_type=words["card_type"],
         config=parse_config(config, agent.config if agent else None),
@@ -101,7 +102,7 @@ class AgentSummary:
 
 @page(router, "/agents", "agents.html", grant=Grant.AGENTS_READ)
 async def listed(visit: PageRequest) -> PageContent:
-    """Show all agents with their memory, next run and last decision."""
+    """Show the page of all agents with their memory, next run and last decision."""
     async with visit.tx() as tx:
         found = await agent_store.list_agents(tx, visit.org_scope, most=MAX_AGENTS)
         seen = await _summarize_agents(tx, visit.org_scope, found)
@@ -110,13 +111,13 @@ async def listed(visit: PageRequest) -> PageContent:
 
 @page(router, "/agents/new", "agent_edit.html", grant=Grant.AGENTS_WRITE)
 async def new(visit: PageRequest) -> PageContent:
-    """Show the form for a new agent."""
+    """Show the page with the form for a new agent."""
     return await _agent_form(visit, None)
 
 
 @page(router, "/agents/{agent_id}/edit", "agent_edit.html", grant=Grant.AGENTS_WRITE)
 async def edit(visit: PageRequest, agent_id: str) -> PageContent:
-    """Show the form for an existing agent."""
+    """Show the page with the form for changing an agent."""
     async with visit.tx() as tx:
         agent = await agents.get_agent(tx, visit.org_scope, agent_id)
     return await _agent_form(visit, agent)
@@ -124,7 +125,7 @@ async def edit(visit: PageRequest, agent_id: str) -> PageContent:
 
 @page(router, "/agents/{agent_id}", "agent.html", grant=Grant.AGENTS_READ)
 async def detail(visit: PageRequest, agent_id: str) -> PageContent:
-    """Show one agent: its Active Memory, its chat and its runs."""
+    """Show the page of one agent: its Active Memory, its chat and its runs."""
     async with visit.tx() as tx:
         agent = await agents.get_agent(tx, visit.org_scope, agent_id)
         seen = (await _summarize_agents(tx, visit.org_scope, [agent]))[0]
@@ -148,7 +149,7 @@ async def detail(visit: PageRequest, agent_id: str) -> PageContent:
 
 @action(router, "/agents", grant=Grant.AGENTS_WRITE, field="name")
 async def create(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Create an agent from the form."""
+    """Create an agent from the posted form and redirect to it."""
     draft = draft_from_form(form, None)
     async with visit.tx() as tx:
         made = await agents.create_agent(tx, visit.org_scope, draft, _load_cards(visit))
@@ -158,7 +159,7 @@ async def create(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
 
 @action(router, "/agents/{agent_id}/edit", grant=Grant.AGENTS_WRITE, field="name")
 async def change(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """Change the agent to the form's values; a memory that is enabled by it starts empty."""
+    """Store the posted form's values in the agent; a memory that this enables starts empty."""
     async with visit.tx() as tx:
         # Locked, so that `before` is what the edit changes: the notice depends on the difference.
         before = await agents.get_agent(tx, visit.org_scope, agent_id, locked=True)
@@ -170,7 +171,7 @@ async def change(visit: PageRequest, form: dict[str, str], agent_id: str) -> Act
 
 @action(router, "/agents/{agent_id}/memory/reset", grant=Grant.AGENTS_WRITE)
 async def reset(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """Reset the agent's memory; its chat stays visible."""
+    """Clear the agent's Active Memory; its chat stays visible."""
     async with visit.tx() as tx:
         agent = await agents.reset_memory(tx, visit.org_scope, agent_id)
         visit.audit_write(tx, "reset agent memory", agent_id)
@@ -183,7 +184,7 @@ async def reset(visit: PageRequest, form: dict[str, str], agent_id: str) -> Acti
 
 @action(router, "/agents/{agent_id}/run", grant=Grant.AGENTS_WRITE, field="prompt")
 async def wake(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """Queue a run with the form's prompt, or the agent's default prompt if that is empty."""
+    """Queue a run of the agent with the form's prompt, or the agent's default prompt if that is empty."""
     prompt = form.get("prompt", "").strip()
     check_fields(
         prompt="" if len(prompt) <= MAX_MESSAGE_CHARS else f"A prompt has at most {MAX_MESSAGE_CHARS} characters."
@@ -196,7 +197,7 @@ async def wake(visit: PageRequest, form: dict[str, str], agent_id: str) -> Actio
 
 @action(router, "/agents/{agent_id}/chat", grant=Grant.AGENTS_WRITE, field="message")
 async def talk(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
-    """Store the message and queue its reply."""
+    """Store a chat message to the agent and queue its reply."""
     message = form.get("message", "").strip()
     sayable = 1 <= len(message) <= MAX_MESSAGE_CHARS
     check_fields(message="" if sayable else f"Write something, at most {MAX_MESSAGE_CHARS} characters.")
@@ -208,6 +209,7 @@ async def talk(visit: PageRequest, form: dict[str, str], agent_id: str) -> Actio
 
 @live_topic("agents", grant=Grant.AGENTS_READ)
 async def _agents_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return a text that changes when an agent or a run does; a new one reloads the list of agents."""
     found = await agent_store.list_agents(tx, scope, most=MAX_AGENTS)
     # A run changes what an agent's card shows without changing the agent.
     latest = await store.list_runs(tx, scope, RunFilter(), most=MAX_RUNS)
@@ -216,6 +218,7 @@ async def _agents_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 @live_topic("agent", grant=Grant.AGENTS_READ)
 async def _agent_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return a text that changes with the agent's chat or runs; a new one reloads its page."""
     messages = await agent_store.list_latest_messages(tx, scope, argument, most=2)
     exchanges = await agent_store.list_exchanges(tx, scope, argument, [one.turn_id for one in messages])
     runs = await store.list_runs(tx, scope, RunFilter(agent_id=argument), most=MAX_RUNS)
@@ -224,6 +227,7 @@ async def _agent_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 
 async def _summarize_agents(tx: Tx, scope: Scope, found: Sequence[Agent]) -> list[AgentSummary]:
+    """Return what each agent's card shows: memory panel, next run and last decision."""
     panels = await agents.list_memory_panels(tx, scope, found)
     slots = await agent_store.list_next_slots(tx, scope, [agent.id for agent in found])
     last = await last_decision_by_agent(tx, scope, [agent.id for agent in found])
@@ -234,6 +238,7 @@ async def _summarize_agents(tx: Tx, scope: Scope, found: Sequence[Agent]) -> lis
 
 
 async def _agent_form(visit: PageRequest, agent: Agent | None) -> PageContent:
+    """Return the page with the form of this agent, or of a new one."""
     async with visit.tx() as tx:
         others = await agent_store.list_agents(tx, visit.org_scope, most=MAX_AGENTS)
     candidates = [one for one in others if one.role is not AgentRole.LEAD and (agent is None or one.id != agent.id)]
@@ -250,4 +255,5 @@ async def _agent_form(visit: PageRequest, agent: Agent | None) -> PageContent:
 
 
 def _load_cards(visit: PageRequest) -> CardTypes:
+    """Return the card types of the configured directory."""
     return load_cards(visit.services.settings.cards_dir)

@@ -30,7 +30,7 @@ class CalibrationGroup:
 
 @page(router, "/calibration", "calibration.html", grant=Grant.AGENTS_READ)
 async def calibration(visit: PageRequest) -> PageContent:
-    """Show reliability and Brier score, overall and per agent and card type, and the hit rate of expectations."""
+    """Show the page of reliability and Brier score, overall and per agent and card type, and expectations' hit rate."""
     agent_id = visit.asked("agent") or None
     cards = load_cards(visit.services.settings.cards_dir)
     async with visit.tx() as tx:

@@ -94,7 +94,7 @@ def confidence_chart(
 
 
 def conviction_chart(scores: Sequence[tuple[str, float]], *, width: int = 320, height: int = 72) -> LineChart:
-    """Return the chart of convictions from 0 to 1 in order; each score has its label."""
+    """Return a line chart of (label, conviction from 0 to 1) in the order given."""
     gap = (width - 2 * MARGIN) / max(len(scores) - 1, 1)
     marks, points, before = [], [], 1.0
     for place, (label, score) in enumerate(scores):
@@ -115,7 +115,7 @@ def conviction_chart(scores: Sequence[tuple[str, float]], *, width: int = 320, h
 
 
 def reliability_points(found: Reliability, *, size: int = 220) -> tuple[ReliabilityPoint, ...]:
-    """Return a point per range of stated confidence, larger for more forecasts."""
+    """Return a chart point per range of stated confidence, larger for more forecasts."""
     inner = size - 2 * MARGIN
     most = max((part.count for part in found.bins), default=0) or 1
     return tuple(
@@ -131,10 +131,12 @@ def reliability_points(found: Reliability, *, size: int = 220) -> tuple[Reliabil
 
 
 def _y_position(value: float, height: int) -> float:
+    """Return the y coordinate of a value between 0 and 1 in a chart of this height."""
     return MARGIN + (1 - value) * (height - 2 * MARGIN)
 
 
 def _polyline_points(points: Sequence[tuple[float, float]]) -> str:
+    """Return the points as the `points` attribute of an SVG polyline."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
@@ -163,7 +165,7 @@ class ScoreBar:
 
 
 def stacked_bars(scores: Sequence[Mapping[str, float]]) -> list[ScoreBar]:
-    """Return a bar per score, all on one scale that fits the width."""
+    """Return a stacked bar per score (its parts by name), all on one scale that fits the width."""
     right = max((sum(v for v in score.values() if v > 0) for score in scores), default=0.0)
     # One scale for all bars, so that they can be compared.
     left = max((-sum(v for v in score.values() if v < 0) for score in scores), default=0.0)
@@ -172,6 +174,7 @@ def stacked_bars(scores: Sequence[Mapping[str, float]]) -> list[ScoreBar]:
 
 
 def _stack_bar(score: Mapping[str, float], *, zero: float, scale: float) -> ScoreBar:
+    """Return one score's bar: positive parts to the right of zero, negative ones to the left."""
     segments = []
     ahead, behind = zero, zero
     for part, value in score.items():

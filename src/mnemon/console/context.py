@@ -17,7 +17,7 @@ MAX_TOKENS = 200_000
 
 @page(router, "/context", "context.html", grant=Grant.CHAT)
 async def context(visit: PageRequest) -> PageContent:
-    """Show the layers of the prompt with their share of the tokens."""
+    """Show the page of the prompt a message would get: its layers with their share of the tokens."""
     text = visit.asked("q")
     budget = max(200, visit.query_number("budget", visit.services.settings.context_budget_tokens, most=MAX_TOKENS))
     vector = await embed_query(visit.services.embedder, text) if text else None
@@ -46,6 +46,7 @@ async def context(visit: PageRequest) -> PageContent:
 
 
 def _context_data(made: AssembledContext) -> dict[str, Any]:
+    """Return the values of the context page: layers, tokens, what was left out, and recent messages."""
     pack = made.pack
     shares = {layer.name: float(layer.tokens) for layer in pack.layers}
     # What was left out has sources but no text; the assembled layers still have it.

@@ -32,6 +32,7 @@ from mnemon.sessions import turns
 
 router = APIRouter()
 MAX_CHANGES = 5000
+"""The newest changes that a page reads: its slider and its figures know no earlier ones."""
 RECENT_CHANGES = 12
 
 
@@ -63,9 +64,9 @@ class JournalMoment:
 
 @page(router, "/engagement", "engagement.html", grant=Grant.ENGAGEMENT_READ)
 async def board(visit: PageRequest) -> PageContent:
-    """Show hypotheses by stage, unknowns and the journal, as of the moment asked for."""
+    """Show the page of the engagement as of the moment asked for: hypotheses by stage, unknowns, the journal."""
     async with visit.tx() as tx:
-        journal = await reading.list_history(tx, visit.org_scope, after=0, most=MAX_CHANGES)
+        journal = await store.list_latest_entries(tx, visit.org_scope, most=MAX_CHANGES)
         moment = _requested_moment(visit, journal)
         document = await reading.load_document(tx, visit.org_scope, moment.at)
     until = moment.at or tx.now
@@ -81,6 +82,7 @@ async def board(visit: PageRequest) -> PageContent:
         "moment": moment,
         "changes": [_change_data(entry, document) for entry in reversed(changes[-RECENT_CHANGES:])],
         "count": len(changes),
+        "earlier": len(journal) == MAX_CHANGES,
         "now": tx.now,
     }
     return PageContent(title="Engagement", data=data)
@@ -88,9 +90,9 @@ async def board(visit: PageRequest) -> PageContent:
 
 @page(router, "/engagement/{hypothesis_id}", "hypothesis.html", grant=Grant.ENGAGEMENT_READ)
 async def hypothesis(visit: PageRequest, hypothesis_id: str) -> PageContent:
-    """Show one hypothesis: its confidence over time, and its evidence with quotes and turns."""
+    """Show the page of one hypothesis: its confidence over time, and its evidence with quotes and turns."""
     async with visit.tx() as tx:
-        journal = await reading.list_history(tx, visit.org_scope, after=0, most=MAX_CHANGES)
+        journal = await store.list_latest_entries(tx, visit.org_scope, most=MAX_CHANGES)
         moment = _requested_moment(visit, journal)
         document = await reading.load_document(tx, visit.org_scope, moment.at)
         found = document.find_hypothesis(hypothesis_id) if document else None
@@ -111,11 +113,12 @@ async def hypothesis(visit: PageRequest, hypothesis_id: str) -> PageContent:
 
 @live_topic("engagement", grant=Grant.ENGAGEMENT_READ)
 async def _engagement_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return the engagement journal's last number; a new one reloads the page."""
     return str((await store.load_engagement(tx, scope)).seq)
 
 
 def _requested_moment(visit: PageRequest, journal: Sequence[EngagementEntry]) -> JournalMoment:
-    """Return the moment that the query names by `asOf`, a time, or `step`, a place on the slider; otherwise now."""
+    """Return the journal's moment that the query names by `asOf` (a time) or `step` (of the slider); else now."""
     # By moments, not by entries: all entries of one turn have the same time.
     moments = sorted({entry.at for entry in journal})
     asked = _time_or_none(visit.asked("asOf"))
@@ -128,6 +131,7 @@ def _requested_moment(visit: PageRequest, journal: Sequence[EngagementEntry]) ->
 
 
 def _time_or_none(text: str) -> datetime | None:
+    """Return the time in the text; None for an empty or unreadable one."""
     try:
         return parse_time(text) if text else None
     except (ValueError, OverflowError):
@@ -135,10 +139,12 @@ def _time_or_none(text: str) -> datetime | None:
 
 
 def _promotion_threshold(visit: PageRequest) -> float:
+    """Return the confidence from which a hypothesis is promoted, as configured."""
     return visit.services.settings.promotion_threshold
 
 
 def _hypothesis_card(found: Hypothesis, until: datetime, visit: PageRequest, *, small: bool) -> HypothesisCard:
+    """Return what a hypothesis's card shows, with its confidence chart up to `until`."""
     size = {"width": 240, "height": 56} if small else {"width": 960, "height": 180}
     # The line of an archived hypothesis ends where it was archived.
     over = found.archived_at or until
@@ -154,7 +160,7 @@ def _hypothesis_card(found: Hypothesis, until: datetime, visit: PageRequest, *, 
 
 
 def _change_data(entry: EngagementEntry, document: Engagement | None) -> dict[str, Any]:
-    """Return a journal entry as the page shows it, with the hypothesis or question it is about."""
+    """Return an entry of the engagement journal as the page shows it, with the hypothesis or question it concerns."""
     target = getattr(entry.delta, "hypothesis", None)
     moved = document.find_hypothesis(target) if document and target else None
     about = moved.statement if moved else _unknown_question(entry, document)
@@ -171,12 +177,12 @@ def _change_data(entry: EngagementEntry, document: Engagement | None) -> dict[st
 
 
 def _unknown_question(entry: EngagementEntry, document: Engagement | None) -> str:
-    """Return the question of the unknown that the entry asked or answered; empty when there is none."""
+    """Return the question of the unknown that the journal entry asked or answered; empty when there is none."""
     target = getattr(entry.delta, "unknown", None)
     return next((one.question for one in document.unknowns if one.id == target), "") if document and target else ""
 
 
 async def _session_ids(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, str]:
-    """Return the session of each turn that still exists."""
+    """Return the session id of each turn that still exists, by turn id."""
     found = {turn_id: await turns.find_turn(tx, scope, turn_id) for turn_id in dict.fromkeys(turn_ids)}
     return {turn_id: stored.turn.session_id for turn_id, stored in found.items() if stored is not None}

@@ -24,7 +24,7 @@ VIEWS = ("cards", "graph", "suggestions", "merges")
 
 @page(router, "/entities", "entities.html", grant=Grant.MEMORY_READ)
 async def entities(visit: PageRequest) -> PageContent:
-    """Show the person's entities as cards or as a graph, pairs that may be the same, or the log of merges."""
+    """Show the page of a person's entities as cards or graph, of pairs that may be the same, or of merges."""
     view = visit.asked("view") if visit.asked("view") in VIEWS else "cards"
     words, kind, number = visit.asked("q").lower(), visit.asked("type"), visit.query_number("page", 1, most=1000)
     async with visit.tx() as tx:
@@ -61,15 +61,18 @@ async def entities(visit: PageRequest) -> PageContent:
 
 
 def _entity_graph(spoken: Sequence[EntityMention], aliases: Any, every: Sequence[EntityOverview], user: str) -> Any:
+    """Return the drawing of the person's entities, linked where one memory mentions both."""
     entities = [(one.key, one.label, one.type.value, one.mentions) for one in every]
     return draw_graph(entities, _tie_pairs(co_mentions(spoken, aliases)), hub=user)
 
 
 def _tie_pairs(found: Sequence[CoMention]) -> list[tuple[str, str, int]]:
+    """Return the co-mentions as (key, key, weight), as the drawing takes them."""
     return [(tie.one, tie.two, tie.weight) for tie in found]
 
 
 def _entity_card(one: EntityOverview) -> dict[str, Any]:
+    """Return what an entity's card shows; its two latest memories where it has no weighty facts."""
     return {
         "key": one.key,
         "type": one.type.value,
@@ -85,7 +88,7 @@ def _entity_card(one: EntityOverview) -> dict[str, Any]:
 
 @page(router, "/entities/{key}", "entity.html", grant=Grant.MEMORY_READ)
 async def entity(visit: PageRequest, key: str) -> PageContent:
-    """Show one entity, found by any of its keys."""
+    """Show the page of one entity, found by any of its keys."""
     async with visit.tx() as tx:
         chosen = await load_person_filter(visit, tx)
         scope = scope_of(visit, chosen) if chosen.user else visit.person_scope("")
@@ -110,19 +113,20 @@ async def entity(visit: PageRequest, key: str) -> PageContent:
 
 @action(router, "/entities/merge", grant=Grant.MEMORY_WRITE, field="from")
 async def merge(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Merge two keys, so that they are shown as one entity."""
+    """Merge the two entity keys of the form, so that they are shown as one entity."""
     user, source, into = form.get("user", ""), form.get("from", "").strip(), form.get("into", "").strip()
     async with visit.tx() as tx:
         done = await merge_entities(tx, visit.person_scope(user), source, into)
         visit.audit_write(tx, "merge entities", visit.person_scope(user).user)
     to = form.get("back") or f"/entities/{quote(done.key, safe=':')}?user={quote(user)}"
+    # A merge that was there before is not offered for undoing: somebody else made it.
     undo = f"/entities/split?user={quote(user)}&key={quote(done.key)}&from={quote(source)}" if done.changed else None
     return ActionRedirect(to=to, notice=f"{source} is merged into {done.key}.", undo=undo)
 
 
 @action(router, "/entities/split", grant=Grant.MEMORY_WRITE, undoes="user=")
 async def split(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Undo a merge exactly."""
+    """Undo the merge of two entity keys exactly."""
     user = form.get("user") or visit.asked("user")
     key, source = form.get("key") or visit.asked("key"), form.get("from") or visit.asked("from")
     async with visit.tx() as tx:

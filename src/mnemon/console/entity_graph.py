@@ -62,7 +62,7 @@ class GraphDrawing:
 def draw_graph(
     entities: Sequence[tuple[str, str, str, int]], ties: Sequence[tuple[str, str, int]], hub: str = ""
 ) -> GraphDrawing:
-    """Lay out the most mentioned entities (key, label, type, mentions) and their ties around the hub."""
+    """Return the drawing of the most mentioned entities (key, label, type, mentions) and their ties around the hub."""
     shown = sorted(entities, key=lambda one: (-one[3], one[0]))[:MAX_NODES]
     index = {one[0]: place for place, one in enumerate(shown)}
     kept = [(index[a], index[b], weight) for a, b, weight in ties if a in index and b in index][:MAX_EDGES]
@@ -85,20 +85,23 @@ def draw_graph(
 
 
 def _draw_node(at: np.ndarray, key: str, label: str, kind: str, mentions: int, radius: float) -> DrawnNode:
+    """Return an entity's circle at this position, coordinates rounded."""
     x, y = round(float(at[0]), 1), round(float(at[1]), 1)
     return DrawnNode(key=key, label=label, type=kind, mentions=mentions, x=x, y=y, radius=round(radius, 1))
 
 
 def _draw_edge(one: DrawnNode, two: DrawnNode, weight: int, width: float) -> DrawnEdge:
+    """Return the line between two drawn entities."""
     return DrawnEdge(x1=one.x, y1=one.y, x2=two.x, y2=two.y, weight=weight, width=round(width, 1))
 
 
 def _layout_positions(entities: int, ties: Sequence[tuple[int, int, int]], height: float, *, hub: bool) -> np.ndarray:
-    """Return positions within the drawing, the hub's last: repulsion, springs, and ever smaller steps."""
+    """Return positions for the entities, the hub's last: repulsion, springs, and ever smaller steps."""
     count = entities + hub
     if count == 0:
         return np.zeros((0, 2))
-    turn = np.arange(count) * 2.399963  # the golden angle: entities next to each other in order start far apart
+    # The golden angle: entities next to each other in order start far apart.
+    turn = np.arange(count) * 2.399963
     at = np.stack([np.cos(turn), np.sin(turn)], axis=1) * (0.2 + 0.8 * np.sqrt(np.arange(count)[:, None] / count))
     distance = 1.4 / max(count, 4) ** 0.5
     pulls = np.zeros((count, count))
@@ -109,17 +112,20 @@ def _layout_positions(entities: int, ties: Sequence[tuple[int, int, int]], heigh
         pulls[a, b] = pulls[b, a] = min(1.0 + 0.2 * weight, 2.0)
     for step in range(_LAYOUT_STEPS):
         apart = at[:, None, :] - at[None, :, :]
+        # The identity matrix keeps an entity's distance to itself from being 0.
         length = np.sqrt((apart**2).sum(axis=2)) + np.eye(count) + 1e-6
         push = distance**2 / length
         pull = pulls * length**2 / distance
+        # The last term pulls everything gently to the middle, so that unrelated groups do not drift away.
         force = (apart / length[:, :, None] * (push - pull)[:, :, None]).sum(axis=1) - 0.35 * at
         size = np.sqrt((force**2).sum(axis=1, keepdims=True)) + 1e-9
+        # A step is at most 0.12 long and shrinks to nothing, so that the layout comes to rest.
         at = at + force / size * np.minimum(size, 0.12 * (1 - step / _LAYOUT_STEPS))
     return _fit_positions(at, height)
 
 
 def _fit_positions(at: np.ndarray, height: float) -> np.ndarray:
-    """Scale the positions to fill the drawing; a single one goes to the center."""
+    """Return the entities' positions scaled to fill the drawing; a single one goes to the center."""
     low, high = at.min(axis=0), at.max(axis=0)
     span = np.where(high - low > 1e-6, high - low, 1.0)
     room = np.array([WIDTH - 2 * _MARGIN, height - 2 * _MARGIN])

@@ -33,7 +33,7 @@ class Refusal:
 
 
 def form_refusal(to: str, typed: Mapping[str, str], error: MnemonError, field: str = "") -> Refusal:
-    """Return the refusal for an error; one that names no field is shown beside `field`, if given."""
+    """Return a refused form (what was typed, why); an error that names no field is shown beside `field`."""
     faults: dict[str, str] = {}
     for one in error.faults:
         name = field_of(one.pointer)
@@ -50,7 +50,7 @@ def field_of(pointer: str) -> str:
 
 
 def check_fields(**wrong: str) -> None:
-    """Raise Invalid with the faults given by field; empty ones are no faults."""
+    """Raise Invalid with these form fields' faults; an empty text is no fault."""
     faults = tuple(FieldFault(pointer=f"/{name}", detail=words) for name, words in wrong.items() if words)
     if faults:
         raise Invalid(" ".join(fault.detail for fault in faults), faults=faults)
@@ -60,25 +60,26 @@ class FormState:
     """One form of a page, new or refused; templates ask it for values and errors."""
 
     def __init__(self, to: str, refused: Refusal | None) -> None:
+        """Hold the refused form if it was sent to this address; else nothing is filled in."""
         self._refused = refused if refused is not None and refused.to == to else None
         self._faults = self._refused.faults if self._refused is not None else {}
 
     def value(self, name: str, otherwise: object = "") -> str:
-        """Return the field's value: what was typed if the form was refused, else the page's own."""
+        """Return a form field's value: what was typed if the form was refused, else the page's own."""
         if self._refused is not None and name in self._refused.typed:
             return self._refused.typed[name]
         return "" if otherwise is None else str(otherwise)
 
     def ticked(self, name: str, otherwise: bool = False) -> bool:
-        """Say whether the checkbox is ticked; a form sends no unticked ones."""
+        """Say whether a form's checkbox is ticked; browsers send no unticked ones."""
         return otherwise if self._refused is None else name in self._refused.typed
 
     def marks(self, name: str) -> Markup:
-        """Return the HTML attributes of a field with an error; the first such field gets the focus."""
+        """Return the HTML attributes of a form field with an error; the first such field gets the focus."""
         return Markup(' aria-invalid="true" autofocus') if name in self._faults else _EMPTY_MARKUP
 
     def fault(self, name: str) -> Markup:
-        """Return the field's error as HTML, empty if it has none."""
+        """Return a form field's error as HTML, empty if it has none."""
         wrong = self._faults.get(name)
         return Markup('<span class="fault">{}</span>').format(wrong) if wrong else _EMPTY_MARKUP
 
@@ -97,7 +98,7 @@ class UndoForm:
     """What its query begins with; empty for an action without a query."""
 
     def matches_address(self, address: str) -> bool:
-        """Say whether the address is this action's on this server, without repeated query parameters."""
+        """Say whether the address is this undo action's on this server, without repeated query parameters."""
         try:
             where = urlsplit(address)
         except ValueError:
@@ -120,12 +121,12 @@ class Notice:
 
 
 def notice_cookie(text: str, undo: str | None) -> str:
-    """Return the cookie value that carries the notice."""
+    """Return the cookie value that carries a notice and its undo address to the next page."""
     return quote(dumps({"text": text[:_MAX_CHARS], "undo": undo}))
 
 
 def read_notice(cookie: str | None, undoes: Sequence[UndoForm]) -> Notice | None:
-    """Return the cookie's notice, None when it holds none; an undo that is not one of these is dropped."""
+    """Return the notice in the cookie, None when it holds none; drop an undo that is not one of `undoes`."""
     if not cookie:
         return None
     try:

@@ -19,7 +19,7 @@ MAX_JOBS = 200
 
 @page(router, "/jobs", "jobs.html", grant=Grant.JOBS)
 async def jobs(visit: PageRequest) -> PageContent:
-    """Show the organization's jobs, counts by status and kind, and the progress of reflection and embedding."""
+    """Show the page of the organization's jobs, counts by status and kind, and progress of reflection and embedding."""
     wanted, kind = visit.asked("status"), visit.asked("kind")
     # An unknown status in the address shows everything instead of an error.
     status = WorkStatus(wanted) if wanted in set(WorkStatus) else None
@@ -41,7 +41,7 @@ async def jobs(visit: PageRequest) -> PageContent:
 
 
 async def _background_progress(visit: PageRequest, tx: Tx) -> list[dict[str, object]]:
-    """Return how many turns are reflected and how many texts have their vector, of how many."""
+    """Return for reflection and embedding how many turns or texts are done, of how many."""
     done, every = await count_reflected(tx, visit.org_scope)
     model = visit.services.embedder.model
     counted = [await texts.count_vectors(tx, visit.org_scope, model) for texts in (MemoryTexts(), NoteTexts())]
@@ -54,7 +54,7 @@ async def _background_progress(visit: PageRequest, tx: Tx) -> list[dict[str, obj
 
 @action(router, "/jobs/{job_id}/retry", grant=Grant.JOBS_WRITE)
 async def retry(visit: PageRequest, form: dict[str, str], job_id: str) -> ActionRedirect:
-    """Make the job due now, with all its attempts; raise NotFound unless it is waiting."""
+    """Make the job due now, with all its attempts again; raise NotFound unless it is waiting."""
     async with visit.tx() as tx:
         if not await store.retry_job(tx, visit.org_scope, job_id):
             raise NotFound("job that waits")

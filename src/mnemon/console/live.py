@@ -31,9 +31,10 @@ _topics: dict[str, tuple[VersionQuery, Grant]] = {}
 
 
 def live_topic(topic: str, *, grant: Grant) -> Callable[[VersionQuery], VersionQuery]:
-    """Register the decorated function as the version of `topic` or `topic:argument`, with the grant to subscribe."""
+    """Register the decorated function as the version of a live topic; readers need the grant."""
 
     def register_topic(function: VersionQuery) -> VersionQuery:
+        """Add the function to the topics and return it unchanged."""
         _topics[topic] = (function, grant)
         return function
 
@@ -41,19 +42,20 @@ def live_topic(topic: str, *, grant: Grant) -> Callable[[VersionQuery], VersionQ
 
 
 def topic_names() -> frozenset[str]:
-    """Return the names of all topics."""
+    """Return the names of all topics that pages can subscribe to."""
     return frozenset(_topics)
 
 
 @live_topic("jobs", grant=Grant.JOBS)
 async def _jobs_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return a text that changes when a job does; a new one reloads the page of jobs."""
     found = await jobs.list_jobs(tx, scope, most=200)
     return "|".join(f"{job.id}{job.status}{job.attempts}" for job in found)
 
 
 @router.get("/live")
 async def live(request: Request, topic: str) -> Response:
-    """Stream `changed` events for one topic until the session ends, its key does, or the server stops."""
+    """Stream a `changed` event whenever the topic's page should reload, until session, key or server end."""
     visit = await admit_request(request)
     name, _, argument = topic.partition(":")
     if name not in _topics:
@@ -69,6 +71,8 @@ async def live(request: Request, topic: str) -> Response:
 async def _stream_changes(
     visit: PageRequest, version_query: VersionQuery, grant: Grant, argument: str, seen: str
 ) -> AsyncIterator[str]:
+    """Yield a `changed` event whenever the topic's version differs, until the session or the server ends."""
+    # Tells the browser to reconnect one second after the stream breaks.
     yield "retry: 1000\n\n"
     quiet = 0
     closing: asyncio.Event = visit.request.app.state.closing
@@ -94,12 +98,12 @@ async def _stream_changes(
 
 
 def _last(error: MnemonError) -> str:
-    """Return the event that says why the stream ends."""
+    """Return the Server-Sent Event that tells the page why the stream ends."""
     return f"event: error\ndata: {json.dumps({'code': error.code, 'detail': error.detail})}\n\n"
 
 
 async def _version_digest(visit: PageRequest, version_query: VersionQuery, grant: Grant, argument: str) -> str | None:
-    """Return the hash of the topic's version; None while the database is down.
+    """Return the hash of the topic's version, for the event id; None while the database is down.
 
     Authenticates the session each time and raises when it has ended or lost the grant.
     """

@@ -30,14 +30,15 @@ MAX_PAGE = 200
 
 @page(router, "/memories", "memories.html", grant=Grant.MEMORY_READ)
 async def memories(visit: PageRequest) -> PageContent:
-    """Show a page of the table with its facets."""
+    """Show a page of the filtered table of memories, with the number of memories per filter value."""
     filters = _read_filters(visit)
     scope = visit.person_scope(visit.asked("user")) if visit.asked("user") else visit.org_scope
     number = visit.query_number("page", 1, most=MAX_PAGE)
     async with visit.tx() as tx:
         seen = await survey_memories(tx, scope, filters, most=PAGE_SIZE + 1, skip=(number - 1) * PAGE_SIZE)
     total, user = seen.facets.total, visit.asked("user")
-    chosen = {} if user in ("", *seen.facets.by["user"]) else {user: total}  # facets list only the most frequent people
+    # Facets list only the most frequent people, so the chosen one may be missing.
+    chosen = {} if user in ("", *seen.facets.by["user"]) else {user: total}
     data = {
         "found": seen.found[:PAGE_SIZE],
         "more": len(seen.found) > PAGE_SIZE and number < MAX_PAGE,
@@ -54,7 +55,7 @@ async def memories(visit: PageRequest) -> PageContent:
 
 @page(router, "/memories/{memory_id}", "memory.html", grant=Grant.MEMORY_READ)
 async def memory(visit: PageRequest, memory_id: str) -> PageContent:
-    """Show one memory: its text, validity, versions, the messages it came from, and contradicting claims."""
+    """Show the page of one memory: its text, validity, versions, source messages, and contradicting claims."""
     async with visit.tx() as tx:
         scope = await scope_of_memory(tx, visit.org_scope, memory_id)
         found = await get_memory(tx, scope, memory_id)
@@ -81,7 +82,7 @@ async def memory(visit: PageRequest, memory_id: str) -> PageContent:
 
 @action(router, "/memories/{memory_id}/edit", grant=Grant.MEMORY_WRITE, field="content")
 async def edit(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
-    """Change the memory's text or importance; the earlier text is kept as a version."""
+    """Store the form's text or importance in the memory; the earlier text is kept as a version."""
     content, reason, importance = (form.get(name, "").strip() for name in ("content", "reason", "importance"))
     check_fields(
         content=""
@@ -103,7 +104,7 @@ async def edit(visit: PageRequest, form: dict[str, str], memory_id: str) -> Acti
 
 @action(router, "/memories/{memory_id}/pin", grant=Grant.MEMORY_WRITE)
 async def pin(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
-    """Pin or unpin the memory."""
+    """Pin or unpin the memory, as the form says."""
     pinned = form.get("pinned") == "yes"
     await _change_memory(
         visit, memory_id, MemoryEdit(pinned=pinned, source=Trust.OPERATOR), "pin memory" if pinned else "unpin memory"
@@ -181,11 +182,13 @@ _BULK_NOTICES = {
 
 
 def _check_confirmation(form: dict[str, str]) -> None:
+    """Raise Invalid unless the word `forget` was typed into the form."""
     typed = form.get("confirm", "").strip().lower()
     check_fields(confirm="" if typed == "forget" else "Nothing was forgotten: type the word forget to confirm.")
 
 
 async def _apply_bulk_edit(visit: PageRequest, tx: Tx, memory_id: str, deed: str) -> None:
+    """Do one bulk action (pin, archive, forget …) to one memory and put it on record."""
     scope = await scope_of_memory(tx, visit.org_scope, memory_id)
     wanted = _BULK_EDITS[deed]
     if wanted is None:
@@ -196,6 +199,7 @@ async def _apply_bulk_edit(visit: PageRequest, tx: Tx, memory_id: str, deed: str
 
 
 async def _change_memory(visit: PageRequest, memory_id: str, wanted: MemoryEdit, deed: str) -> None:
+    """Store the edit of one memory in a transaction of its own and put it on record."""
     async with visit.tx() as tx:
         scope = await scope_of_memory(tx, visit.org_scope, memory_id)
         await edit_memory(tx, scope, memory_id, wanted)
@@ -203,6 +207,7 @@ async def _change_memory(visit: PageRequest, memory_id: str, wanted: MemoryEdit,
 
 
 def _read_filters(visit: PageRequest) -> SurveyFilters:
+    """Return the filters of the memory table from the page's query parameters; active ones by default."""
     status = visit.asked("status") or "ACTIVE"
     return SurveyFilters(
         type=visit.asked("type") or None,

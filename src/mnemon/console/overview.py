@@ -37,7 +37,7 @@ class OverviewDay:
 
 @page(router, "/", "overview.html", grant=Grant.MEMORY_READ)
 async def overview(visit: PageRequest) -> PageContent:
-    """Show health, counts, charts, the latest sessions and the first steps of a new organization."""
+    """Show the start page: health, counts, charts, latest sessions, and the first steps of a new organization."""
     async with visit.tx() as tx:
         held = await memories.count_memories(tx, visit.org_scope)
         said = await sessions.count_conversations(tx, visit.org_scope)
@@ -68,12 +68,13 @@ async def overview(visit: PageRequest) -> PageContent:
 
 @live_topic("overview", grant=Grant.MEMORY_READ)
 async def _overview_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return a text that changes with sessions, reflections or jobs; a new one reloads the start page."""
     work = await jobs.status_counts(tx, scope)
     return f"{await sessions.change_token(tx, scope)}|{await reflections.reflection_backlog(tx, scope)}|{work}"
 
 
 async def _load_days(tx: Tx, scope: Scope) -> list[OverviewDay]:
-    """Return the last thirty days with their figures, zeros where nothing happened."""
+    """Return the chart figures of the last thirty days, zeros where nothing happened."""
     today = tx.now.astimezone(UTC).date()
     first = today - timedelta(days=CHART_DAYS - 1)
     since = datetime.combine(first, time(), UTC)
@@ -97,7 +98,7 @@ async def _load_days(tx: Tx, scope: Scope) -> list[OverviewDay]:
 
 
 def _health_status(work: dict[WorkStatus, tuple[int, datetime | None]], now: datetime) -> dict[str, str]:
-    """Return the health as a colour, a word and a sentence."""
+    """Return the work queue's health as a colour, a word and a sentence."""
     waiting, oldest = work[WorkStatus.QUEUED]
     if waiting and oldest is not None and now - oldest > OVERDUE_AFTER:
         return {"tone": "red", "word": "stalled", "says": "Jobs are due and no worker takes them. Is a worker running?"}
@@ -107,7 +108,7 @@ def _health_status(work: dict[WorkStatus, tuple[int, datetime | None]], now: dat
 
 
 def _first_steps(*, keys: int, turns: int, memories: int, recalls: int) -> list[dict[str, object]]:
-    """Return the first steps with their commands; none once there are turns and memories."""
+    """Return the first steps of a new organization with their commands; none once it has turns and memories."""
     steps: list[dict[str, object]] = [
         {"done": keys > 0, "what": "Create a key for your application", "how": "mnemon keys create --name my-app"},
         {"done": turns > 0, "what": "Have a conversation", "how": "mnemon chat --user ann"},

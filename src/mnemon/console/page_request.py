@@ -30,6 +30,7 @@ class PageRequest:
     """One request of a signed-in user: services, scopes, query parameters, form state."""
 
     def __init__(self, request: Request, principal: Principal, secret: str, *, at: str | None = None) -> None:
+        """Wrap the request of a session; `at` names another page whose address and query count instead."""
         self.request = request
         self.principal = principal
         self.secret = secret
@@ -53,7 +54,7 @@ class PageRequest:
         return person_scope(self.principal.org_id, user_id, persona_id)
 
     def asked(self, name: str, default: str = "") -> str:
-        """Return a query parameter of the page, stripped; the default when it is missing."""
+        """Return one of the page's query parameters, stripped; the default when it is missing."""
         # PostgreSQL stores no NUL in a text.
         return self._words.get(name, default).replace("\0", "").strip()
 
@@ -64,26 +65,26 @@ class PageRequest:
         return f"{self.path}?{urlencode(kept)}" if kept else self.path
 
     def command(self, command: str, *words: str) -> str:
-        """Return a shell command to copy, with these arguments quoted, and `--org` unless it is the default."""
+        """Return a `mnemon` command to copy, its arguments quoted, with `--org` unless it is the default."""
         named = () if self.principal.org_id == DEFAULT_ORG else ("--org", self.principal.org_id)
         return " ".join([command, *map(shlex.quote, (*words, *named))])
 
     def sheet(self, to: str) -> FormState:
-        """Return the state of the page's form that is sent to this path, with what was typed if it was refused."""
+        """Return the state of the form that is sent to this path, with what was typed if it was refused."""
         return FormState(to, self.refused)
 
     @asynccontextmanager
     async def tx(self) -> AsyncIterator[Tx]:
-        """Open a transaction of the organization."""
+        """Open a transaction of the organization that is signed in."""
         async with self.services.db.tx(self.principal.org_id) as tx:
             yield tx
 
     def audit_write(self, tx: Tx, action: str, target: str | None = None) -> None:
-        """Record the write in the audit log, in the same transaction."""
+        """Append the console's write to the audit log when this transaction commits."""
         record_write(tx, self.org_scope, actor=self.principal.key_id, action=action, targets=[target])
 
     def query_number(self, name: str, default: int, *, most: int) -> int:
-        """Return a query parameter as a number clamped to 1 and `most`; the default when it is none."""
+        """Return one of the page's query parameters as a number from 1 to `most`; the default when it is none."""
         word = self.asked(name)
         # Nine digits fit PostgreSQL's integer; `isdigit` alone would let other scripts' digits in.
         return max(1, min(int(word), most)) if word.isascii() and word.isdigit() and len(word) < 10 else default
@@ -96,14 +97,14 @@ class PageRequest:
 
 
 async def admit_request(request: Request) -> PageRequest:
-    """Authenticate the session cookie and count the request against the rate limit of the session's key."""
+    """Return the request of the session cookie's user, counted for the rate limit; raise Unauthenticated."""
     visit = await authenticate_session(request)
     request.app.state.rate_limit.count_request(visit.principal.org_id, visit.principal.key_id)
     return visit
 
 
 async def authenticate_session(request: Request) -> PageRequest:
-    """Authenticate the session cookie, without counting the request."""
+    """Return the request of the session cookie's user, not counted; raise Unauthenticated."""
     org_id, secret = signin.parse_token(request.cookies.get(SESSION_COOKIE, ""))
     services: Services = request.app.state.services
     async with services.db.tx(org_id) as tx:
@@ -128,7 +129,7 @@ class PersonFilter:
 
 
 async def load_person_filter(visit: PageRequest, tx: Tx) -> PersonFilter:
-    """Return the person and persona of the query; without one, the person who spoke last."""
+    """Return the person and persona that the query names, else the person who spoke last, with all choices."""
     people = await overview.list_people(tx, visit.org_scope, most=MAX_PEOPLE)
     user = visit.asked("user") or await overview.latest_person(tx, visit.org_scope) or (people[0] if people else "")
     personas = await overview.list_persona_names(tx, visit.person_scope(user)) if user else []
@@ -136,5 +137,5 @@ async def load_person_filter(visit: PageRequest, tx: Tx) -> PersonFilter:
 
 
 def scope_of(visit: PageRequest, chosen: PersonFilter) -> Scope:
-    """Return the scope of the chosen person and persona."""
+    """Return the scope of the person and persona that the page is about."""
     return visit.person_scope(chosen.user, chosen.persona or None)

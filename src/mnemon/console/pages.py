@@ -82,16 +82,18 @@ _UNDO_FORMS: list[UndoForm] = []
 
 
 def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callable[[PageHandler], PageHandler]:
-    """Serve the decorated function's page at the path and its values at `path.json`.
+    """Return a decorator that serves a function's page at the path, and its values at `path.json`.
 
     Path parameters are passed to the function by name.
     """
 
     def register_page(handler: PageHandler) -> PageHandler:
+        """Add the page's route and its `.json` twin to the router; return the handler unchanged."""
         place = PageRoute(pattern=compile_path(path)[0], handler=handler, template=template, grant=grant)
         _PAGE_ROUTES.append(place)
 
         async def shown(request: Request) -> Response:
+            """Answer a GET of the page, or of its `.json` twin."""
             return await _handle_errors(request, lambda: _serve_page(request, place))
 
         twin = "/index.json" if path == "/" else f"{path}.json"
@@ -105,7 +107,7 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
 def action(
     router: APIRouter, path: str, *, grant: Grant, template: str = "", field: str = "", undoes: str | None = None
 ) -> Callable[[ActionHandler], ActionHandler]:
-    """Serve the decorated function as a write by POST, for signed-in requests with the session's CSRF token.
+    """Return a decorator that serves a function as a form's POST, for signed-in requests with the CSRF token.
 
     The function returns a redirect with a notice, or content that is rendered at once with `template`, for what may be
     shown only once. A refused form is shown again on its page as it was filled in; an error that names no field is
@@ -113,10 +115,12 @@ def action(
     """
 
     def register_action(handler: ActionHandler) -> ActionHandler:
+        """Add the action's POST route, and its undo form if it has one; return the handler unchanged."""
         if undoes is not None:
             _UNDO_FORMS.append(UndoForm(path=compile_path(path)[0], query=undoes))
 
         async def done(request: Request) -> Response:
+            """Answer a POST of the form."""
             return await _handle_errors(request, lambda: _serve_action(request, handler, grant, template, field))
 
         router.add_api_route(path, done, methods=["POST"], include_in_schema=False)
@@ -126,10 +130,13 @@ def action(
 
 
 def download(router: APIRouter, path: str, *, grant: Grant) -> Callable[[DownloadHandler], DownloadHandler]:
-    """Serve the decorated function's response by GET to signed-in requests with the grant."""
+    """Return a decorator that serves a function's response by GET, for signed-in requests with the grant."""
 
     def register_download(handler: DownloadHandler) -> DownloadHandler:
+        """Add the download's route to the router; return the handler unchanged."""
+
         async def sent(request: Request) -> Response:
+            """Answer a GET of the file."""
             return await _handle_errors(request, lambda: _serve_download(request, handler, grant))
 
         router.add_api_route(path, sent, methods=["GET"], include_in_schema=False)
@@ -139,6 +146,7 @@ def download(router: APIRouter, path: str, *, grant: Grant) -> Callable[[Downloa
 
 
 async def _serve_page(request: Request, place: PageRoute) -> Response:
+    """Authenticate, run the page's handler, and return its values as HTML or as JSON."""
     visit = await admit_request(request)
     visit.require_grant(place.grant)
     params = {name: str(value).removesuffix(".json") for name, value in request.path_params.items()}
@@ -157,16 +165,19 @@ async def _serve_page(request: Request, place: PageRoute) -> Response:
 
 
 def _render_page(template: str, visit: PageRequest, shown: PageContent, status: int = 200, **more: Any) -> HTMLResponse:
+    """Return the page as an HTML response with this status."""
     return HTMLResponse(render(template, {**shown.data, "visit": visit, "title": shown.title, **more}), status)
 
 
 async def _serve_download(request: Request, handler: DownloadHandler, grant: Grant) -> Response:
+    """Authenticate, check the grant, and return the download's response."""
     visit = await admit_request(request)
     visit.require_grant(grant)
     return await handler(visit)
 
 
 async def _serve_action(request: Request, handler: ActionHandler, grant: Grant, template: str, field: str) -> Response:
+    """Authenticate, check CSRF token and grant, run the action, and redirect with its notice."""
     visit = await admit_request(request)
     form = await request.form()
     # htmx sends the header, a form without script the field.
@@ -183,7 +194,8 @@ async def _serve_action(request: Request, handler: ActionHandler, grant: Grant, 
     if isinstance(went, PageContent):
         at = local_address(typed.get("at", "/"))
         response: Response = _render_page(template, visit, went, at=at)
-        response.headers["HX-Push-Url"] = at  # the address of the form's page: a reload must not post again
+        # The address of the form's page: a reload must not post again.
+        response.headers["HX-Push-Url"] = at
         return response
     response = RedirectResponse(local_address(went.to), HTTPStatus.SEE_OTHER)
     response.set_cookie(
@@ -193,7 +205,7 @@ async def _serve_action(request: Request, handler: ActionHandler, grant: Grant, 
 
 
 async def _show_refused_form(visit: PageRequest, typed: Mapping[str, str], error: MnemonError, field: str) -> Response:
-    """Render the page that the form is on, with the form as it was filled in and its errors.
+    """Return the page that the refused form is on, as it was filled in, with its errors.
 
     The browser keeps the page's address, so that a reload sends nothing. Raises the error again when the form names no
     page of the console, the page is gone or not allowed, or the error is the server's.
@@ -218,6 +230,7 @@ async def _show_refused_form(visit: PageRequest, typed: Mapping[str, str], error
 
 def local_address(address: str) -> str:
     """Return the address if it is a path on this server, else `/`, so that no redirect leads to another site."""
+    # Browsers read `//host` and `/\host` as another host.
     return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
 
 
@@ -227,7 +240,7 @@ def clean_form(form: FormData) -> dict[str, str]:
 
 
 async def _handle_errors(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
-    """Turn a MnemonError into an error page, or into a redirect to sign in; `.json` requests raise it as a problem."""
+    """Run `work`; turn a MnemonError into an error page or a redirect to sign in. For `.json` let it pass."""
     try:
         response = await work()
     except MnemonError as error:
@@ -243,11 +256,12 @@ async def _handle_errors(request: Request, work: Callable[[], Awaitable[Response
 
 
 def _status_code(error: MnemonError) -> int:
+    """Return the HTTP status of the error page for this error; 422 for one that is not listed."""
     return next((code for kind, code in _STATUS_CODES if isinstance(error, kind)), 422)
 
 
 def _error_page(request: Request, error: MnemonError) -> Response:
-    """Render the error page, with the console's navigation when signed in."""
+    """Return the error page, with the console's navigation when signed in."""
     note_error(error)
     status, visit = _status_code(error), getattr(request.state, "visit", None)
     html = render("trouble.html", {"title": "That did not work", "error": error, "status": status, "visit": visit})
@@ -256,6 +270,7 @@ def _error_page(request: Request, error: MnemonError) -> Response:
 
 
 def _request_address(request: Request) -> str:
+    """Return the request's path and query, to come back to after signing in."""
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 

@@ -25,9 +25,10 @@ SHOWN_BELOW_LIMIT = 8
 
 @page(router, "/recall", "recall.html", grant=Grant.MEMORY_READ)
 async def recall(visit: PageRequest) -> PageContent:
-    """Show the query's hits under one ranking, or under two side by side."""
+    """Show the page of a query's hits under one ranking, or under two side by side."""
     text, limit = visit.asked("q"), visit.query_number("limit", 8, most=50)
     as_of = _parse_as_of(visit)
+    # Before the transaction: no connection is held while the embedder works.
     vector = await embed_query(visit.services.embedder, text) if text else None
     async with visit.tx() as tx:
         chosen = await load_person_filter(visit, tx)
@@ -52,6 +53,7 @@ def _recall_data(
     missing: list[Any],
     now: datetime,
 ) -> dict[str, Any]:
+    """Return the values of the recall page: what was asked, and a column of hits per ranking."""
     return {
         "asked": {name: visit.asked(name) for name in ("q", "ranking", "versus", "as_of", "kinds")},
         "limit": limit,
@@ -64,7 +66,7 @@ def _recall_data(
 
 
 def _requested_rankings(visit: PageRequest) -> list[Ranking]:
-    """Return the ranking asked for, and the one to compare it with if there is one."""
+    """Return the ranking that the query asks for, and the one to compare it with if there is one."""
     known = {one.value: one for one in Ranking}
     first = known.get(visit.asked("ranking"), Ranking.HYBRID)
     second = known.get(visit.asked("versus"))
@@ -74,6 +76,7 @@ def _requested_rankings(visit: PageRequest) -> list[Ranking]:
 def _build_query(
     visit: PageRequest, text: str, vector: Any, ranking: Ranking, limit: int, as_of: datetime | None
 ) -> RecallQuery:
+    """Return the recall query for one ranking; memories alone unless messages are asked for too."""
     kinds = frozenset(RecallKind) if visit.asked("kinds") == "both" else frozenset({RecallKind.MEMORIES})
     return RecallQuery(
         text=text,
@@ -87,7 +90,7 @@ def _build_query(
 
 
 def _parse_as_of(visit: PageRequest) -> datetime | None:
-    """Return the time asked for, for a day its end; mark the field as refused when it is neither."""
+    """Return the past moment asked for, for a day its end; None without one, or marked as refused if unreadable."""
     word = visit.asked("as_of")
     if not word:
         return None
@@ -100,6 +103,7 @@ def _parse_as_of(visit: PageRequest) -> datetime | None:
 
 
 def _ranking_column(ranking: Ranking, found: RecallResult, limit: int) -> dict[str, Any]:
+    """Return one ranking's column: its hits with their score bars, those below the limit, entity cards."""
     bars = stacked_bars([{name: hit.weights[name] * part for name, part in hit.parts.items()} for hit in found.hits])
     lines = [_hit_line(place, hit, bar) for place, (hit, bar) in enumerate(zip(found.hits, bars, strict=True), start=1)]
     return {
@@ -113,6 +117,7 @@ def _ranking_column(ranking: Ranking, found: RecallResult, limit: int) -> dict[s
 
 
 def _hit_line(place: int, hit: RecallHit, bar: ScoreBar) -> dict[str, Any]:
+    """Return one hit as the recall page shows it: place, text, score, its parts and their bar."""
     return {
         "place": place,
         "found": hit.found,
@@ -125,7 +130,7 @@ def _hit_line(place: int, hit: RecallHit, bar: ScoreBar) -> dict[str, Any]:
 
 
 def _link_columns(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add to each hit of two columns its place in the other one."""
+    """Return the two columns, each hit with its place in the other one added."""
     if len(columns) == 2:
         places = [{line["found"].id: line["place"] for line in (*c["hits"], *c["below"])} for c in columns]
         for own, other in ((0, 1), (1, 0)):

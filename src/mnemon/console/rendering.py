@@ -1,7 +1,6 @@
-"""Render templates, with the filters they use, and compress what browsers load.
+"""Render templates, with the filters they use.
 
-The filters show relative times with the exact one on hover, and numbers with units. Responses to programs are not
-compressed.
+The filters show relative times with the exact one on hover, and numbers with units.
 """
 
 from datetime import datetime
@@ -10,8 +9,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mnemon.clock import format_time
 
@@ -29,7 +26,7 @@ _DURATION_UNITS = (
 
 @cache
 def template_environment() -> Environment:
-    """Return the environment: everything is escaped, and a missing value is an error instead of empty text."""
+    """Return the Jinja environment: everything is escaped, and a missing value is an error, not empty text."""
     made = Environment(
         loader=PackageLoader("mnemon.console", "templates"),
         autoescape=select_autoescape(default=True),
@@ -50,7 +47,7 @@ def template_environment() -> Environment:
 
 
 def render(template: str, values: dict[str, Any]) -> str:
-    """Render the template with these values as HTML."""
+    """Return the template filled with these values as HTML."""
     return template_environment().get_template(template).render({"visit": None, "notice": None, "at": None, **values})
 
 
@@ -99,19 +96,3 @@ def spaced_name(word: str) -> str:
 def format_percent(value: float) -> str:
     """Return a share from 0 to 1 as a whole percentage."""
     return f"{value * 100:.0f}\u2009%"
-
-
-UNCOMPRESSED_PATHS = ("/api", "/v1", "/mcp", "/metrics", "/live", "/openapi.json")
-"""Responses for programs, and event streams."""
-
-
-class PageCompression:
-    """ASGI middleware that compresses pages and static files, and nothing under UNCOMPRESSED_PATHS."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._plain = app
-        self._compressed = GZipMiddleware(app, minimum_size=800, compresslevel=6)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        programs = scope["type"] != "http" or scope["path"].startswith(UNCOMPRESSED_PATHS)
-        await (self._plain if programs else self._compressed)(scope, receive, send)

@@ -37,7 +37,7 @@ class ResultRow:
 
     @property
     def latest(self) -> Conviction | None:
-        """The last re-examination with a score; None when there is none."""
+        """The decision's last re-examination with a score; None when there is none."""
         return self.convictions[-1] if self.convictions else None
 
 
@@ -52,7 +52,7 @@ def plural_name(card_type: str) -> str:
 
 @page(router, "/results/{kind}", "results.html", grant=Grant.AGENTS_READ)
 async def results(visit: PageRequest, kind: str) -> PageContent:
-    """Show the decisions of one card type, newest first."""
+    """Show the page of the decisions of one card type, newest first."""
     cards = load_cards(visit.services.settings.cards_dir)
     kinds = {plural_name(name): name for name in cards if name != RE_EXAMINATION}
     if kind not in kinds:
@@ -88,11 +88,13 @@ async def results(visit: PageRequest, kind: str) -> PageContent:
 
 @live_topic("results", grant=Grant.AGENTS_READ)
 async def _results_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return a text that changes when a run does; a new one reloads the page of results."""
     found = await store.list_runs(tx, scope, RunFilter(), most=PAGE_SIZE)
     return "|".join(f"{run.id}{run.status}{run.outcome}" for _, run in found)
 
 
 async def _load_rows(tx: Tx, scope: Scope, found: list[Run], card: CardDefinition) -> list[ResultRow]:
+    """Return a table row per run: agent, colour, stated confidence, convictions, if it can be re-examined."""
     again: dict[str, list[Conviction]] = defaultdict(list)
     for one in await store.list_re_examinations(tx, scope, [run.id for run in found]):
         made = conviction_of(one)
@@ -113,5 +115,6 @@ async def _load_rows(tx: Tx, scope: Scope, found: list[Run], card: CardDefinitio
 
 
 def _stated_confidence(run: Run, card: CardDefinition) -> float | None:
+    """Return the confidence that the run's card states; None where it states none."""
     stated = (run.result or {}).get(card.confidence) if card.confidence else None
     return float(stated) if isinstance(stated, int | float) else None

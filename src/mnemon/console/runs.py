@@ -55,7 +55,7 @@ class RunEventLine:
 
 @page(router, "/runs/{run_id}", "run.html", grant=Grant.AGENTS_READ)
 async def run(visit: PageRequest, run_id: str) -> PageContent:
-    """Show the run with its agent, its events and the conviction history of its decision."""
+    """Show the page of a run with its agent, its events and the conviction history of its decision."""
     async with visit.tx() as tx:
         found = await get_run(tx, visit.org_scope, run_id)
         agent = await get_agent(tx, visit.org_scope, found.agent_id)
@@ -85,7 +85,7 @@ async def run(visit: PageRequest, run_id: str) -> PageContent:
 
 @action(router, "/runs/{run_id}/re-examine", grant=Grant.AGENTS_WRITE)
 async def re_examine(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
-    """Queue a run of the same agent that re-examines the decision."""
+    """Queue a run of the same agent that re-examines this run's decision."""
     async with visit.tx() as tx:
         made = await request_re_examination(tx, visit.org_scope, run_id, _load_cards(visit))
         visit.audit_write(tx, "re-examine run", run_id)
@@ -97,7 +97,7 @@ async def re_examine(visit: PageRequest, form: dict[str, str], run_id: str) -> A
 
 @action(router, "/runs/{run_id}/resolve", grant=Grant.AGENTS_WRITE, field="outcome")
 async def resolve(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
-    """Resolve the decision with the form's outcome."""
+    """Store the form's outcome as the resolution of the run's decision."""
     outcome, note = form.get("outcome", "").strip(), form.get("note", "").strip()
     check_fields(
         outcome="" if 1 <= len(outcome) <= 60 else "Name the outcome, in at most 60 characters.",
@@ -122,6 +122,7 @@ async def cancel(visit: PageRequest, form: dict[str, str], run_id: str) -> Actio
 
 @live_topic("run", grant=Grant.AGENTS_READ)
 async def _run_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return a text that changes with the run, its events or re-examinations; a new one reloads its page."""
     found = await store.find_run(tx, scope, argument)
     if found is None:
         return "gone"
@@ -133,7 +134,7 @@ async def _run_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 
 def conviction_of(again: Run) -> Conviction:
-    """Return the re-examination as a line of its parent's history."""
+    """Return a re-examination's run as a line of its parent's conviction history."""
     result = again.result or {}
     score = result.get("conviction_score")
     return Conviction(
@@ -147,13 +148,13 @@ def conviction_of(again: Run) -> Conviction:
 
 
 def history_chart(history: Sequence[Conviction]) -> LineChart | None:
-    """Return the convictions as a line chart; None for fewer than two scores."""
+    """Return a decision's convictions as a line chart; None for fewer than two scores."""
     scores = [(f"{one.score}: {one.notes}", one.score / 100) for one in history if one.score is not None]
     return conviction_chart(scores) if len(scores) > 1 else None
 
 
 def join_deltas(events: Sequence[RecordedEvent]) -> list[RunEventLine]:
-    """Return the events with consecutive pieces of a reply joined into one line."""
+    """Return a run's events with consecutive pieces of a reply joined into one line."""
     lines: list[RunEventLine] = []
     for event in events:
         piece = str(event.data.get("text", "")) if event.type == RunEventType.DELTA else ""
@@ -166,7 +167,7 @@ def join_deltas(events: Sequence[RecordedEvent]) -> list[RunEventLine]:
 
 
 def return_path(form: dict[str, str], otherwise: str) -> str:
-    """Return the results page that the form names, else the other path."""
+    """Return the results page that the form names as the way back, else the other path."""
     # Only a results page: the field comes from the browser, and a redirect must not leave the console.
     asked = form.get("back", "")
     return asked if asked.startswith("/results/") else otherwise
@@ -178,8 +179,10 @@ def known_outcome(outcome: str, known: Sequence[str]) -> str:
 
 
 def _known_outcomes(card: CardDefinition | None) -> list[str]:
+    """Return the outcomes that the card type counts as right or wrong; none without a card type."""
     return [*card.resolution.right, *card.resolution.wrong] if card else []
 
 
 def _load_cards(visit: PageRequest) -> CardTypes:
+    """Return the card types of the configured directory."""
     return load_cards(visit.services.settings.cards_dir)

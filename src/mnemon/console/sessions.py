@@ -14,8 +14,8 @@ from mnemon.memory.survey import memories_by_turn as remembered_by
 from mnemon.reflection import store as reflections
 from mnemon.scope import Scope
 from mnemon.sessions import overview, state, store, turns
-from mnemon.sessions.boundary import has_ended
-from mnemon.sessions.close import boundary_from_settings, close_session
+from mnemon.sessions.boundary import boundary_from_settings, has_ended
+from mnemon.sessions.close import close_session
 from mnemon.sessions.session import Session
 from mnemon.sessions.turns import StoredTurn
 
@@ -27,7 +27,7 @@ MAX_ROLLING_SUMMARIES = 20
 
 @page(router, "/sessions", "sessions.html", grant=Grant.MEMORY_READ)
 async def sessions(visit: PageRequest) -> PageContent:
-    """Show all sessions of the organization, latest activity first, filtered by person, persona and words."""
+    """Show the page of the organization's sessions, latest activity first, filtered by person, persona and words."""
     scope = visit.person_scope(visit.asked("user")) if visit.asked("user") else visit.org_scope
     number = visit.query_number("page", 1, most=10_000)
     async with visit.tx() as tx:
@@ -55,7 +55,7 @@ async def sessions(visit: PageRequest) -> PageContent:
 
 @page(router, "/sessions/{session_id}", "session.html", grant=Grant.MEMORY_READ)
 async def session(visit: PageRequest, session_id: str) -> PageContent:
-    """Show one session: its turns, and for each the reflection and the memories made from it."""
+    """Show the page of one session: its turns, each with its reflection and the memories made from it."""
     async with visit.tx() as tx:
         found, scope = await find_session(tx, visit, session_id)
         last = await overview.last_turn_seq(tx, scope, session_id)
@@ -96,11 +96,13 @@ async def close(visit: PageRequest, form: dict[str, str], session_id: str) -> Ac
 
 @live_topic("sessions", grant=Grant.MEMORY_READ)
 async def _sessions_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return a text that changes with any session; a new one reloads the list of sessions."""
     return await overview.change_token(tx, scope)
 
 
 @live_topic("session", grant=Grant.MEMORY_READ)
 async def _session_version(tx: Tx, scope: Scope, argument: str) -> str:
+    """Return a text that changes with the session's latest turns, `gone` without it; a new one reloads it."""
     found = await store.find_session(tx, scope, argument)
     if found is None:
         return "gone"
@@ -121,7 +123,7 @@ async def find_session(tx: Tx, visit: PageRequest, session_id: str) -> tuple[Ses
 
 
 async def _turns_before_page(visit: PageRequest, tx: Tx, scope: Scope, last: int) -> int:
-    """Return the number of turns before the first one shown.
+    """Return the number of turns of the session before the first one shown.
 
     The query chooses: `turn` centers on that turn, `from` starts at that number, otherwise the latest are shown.
     """
@@ -134,13 +136,14 @@ async def _turns_before_page(visit: PageRequest, tx: Tx, scope: Scope, last: int
 
 
 def _session_title(session: Session) -> str:
+    """Return the page's title: the session's summary in one line, else who spoke with whom."""
     if session.summary is not None:
         return session.summary.one_liner
     return f"{session.user_name} with {session.persona_id}" if session.persona_id else session.user_name
 
 
 def _token_usage(shown: list[StoredTurn], reflected: dict[str, Any]) -> dict[str, int]:
-    """Return the tokens that replies and reflections of the shown turns used."""
+    """Return the tokens that replies and reflections of the shown turns used, by kind."""
     replies = [one.usage for one in shown if one.usage]
     after = [one.usage for one in reflected.values() if one.usage]
     return {

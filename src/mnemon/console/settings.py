@@ -28,7 +28,7 @@ MAX_PROMPT_CHARS = 8000
 
 @page(router, "/settings", "settings.html", grant=Grant.MEMORY_READ)
 async def settings(visit: PageRequest) -> PageContent:
-    """Show the models, the main settings, and who is signed in."""
+    """Show the page of the models, the main settings, and who is signed in."""
     services = visit.services
     data = {
         "models": [
@@ -60,7 +60,7 @@ def _settings_summary(visit: PageRequest) -> dict[str, str]:
 
 @page(router, "/settings/keys", "settings_keys.html", grant=Grant.ADMIN)
 async def keys(visit: PageRequest) -> PageContent:
-    """Show all keys, without their secrets."""
+    """Show the page of all API keys, without their secrets."""
     async with visit.tx() as tx:
         found = await access.list_keys(tx, visit.org_scope)
     live = [key for key in found if key.revoked_at is None]
@@ -72,7 +72,7 @@ async def keys(visit: PageRequest) -> PageContent:
 
 @action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html", field="name")
 async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
-    """Create a key and show its text, this once."""
+    """Create an API key from the form and show its text, this once."""
     ticked = [word.removeprefix("grant:") for word in form if word.startswith("grant:")]
     everything = form.get("everything") == "yes"
     name, user, days = (form.get(word, "").strip() for word in ("name", "user", "days"))
@@ -103,7 +103,7 @@ async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
 
 
 def _user_fault(typed: str) -> str:
-    """Return what is wrong with the person to bind a key to, empty if nothing is.
+    """Return what is wrong with the person to bind an API key to, empty if nothing is.
 
     An empty field binds the key to nobody, but blanks are refused: the key would not be bound as intended.
     """
@@ -117,7 +117,7 @@ def _user_fault(typed: str) -> str:
 
 @action(router, "/settings/keys/{key_id}/revoke", grant=Grant.ADMIN)
 async def revoke_key(visit: PageRequest, form: dict[str, str], key_id: str) -> ActionRedirect:
-    """Revoke the key."""
+    """Revoke the API key."""
     async with visit.tx() as tx:
         await access_keys.revoke_key(tx, visit.org_scope, key_id)
         visit.audit_write(tx, "revoke key", key_id)
@@ -126,7 +126,7 @@ async def revoke_key(visit: PageRequest, form: dict[str, str], key_id: str) -> A
 
 @page(router, "/settings/personas", "settings_personas.html", grant=Grant.MEMORY_READ)
 async def personas(visit: PageRequest) -> PageContent:
-    """Show the personas that were described, and a form for a new one or the one to edit."""
+    """Show the page of described personas, with a form for a new one or the one to edit."""
     async with visit.tx() as tx:
         found = await overview.list_personas(tx, visit.org_scope)
         edited = await find_persona(tx, visit.org_scope, visit.asked("edit")) if visit.asked("edit") else None
@@ -135,7 +135,7 @@ async def personas(visit: PageRequest) -> PageContent:
 
 @action(router, "/settings/personas", grant=Grant.PERSONAS_WRITE)
 async def save_persona(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Save the persona with the form's values."""
+    """Insert or replace the persona that the form describes."""
     persona_id, name, prompt = form.get("id", "").strip(), form.get("name", "").strip(), form.get("prompt", "")
     check_fields(
         id=_persona_fault(persona_id),
@@ -150,6 +150,7 @@ async def save_persona(visit: PageRequest, form: dict[str, str]) -> ActionRedire
 
 
 def _persona_fault(typed: str) -> str:
+    """Return what is wrong with a persona's id, empty if nothing is."""
     if not 1 <= len(typed) <= 200:
         return "A persona needs an id of at most 200 characters."
     try:
@@ -161,7 +162,7 @@ def _persona_fault(typed: str) -> str:
 
 @page(router, "/settings/privacy", "settings_privacy.html", grant=Grant.CUSTODY)
 async def privacy(visit: PageRequest) -> PageContent:
-    """Show the people, each to export or to forget."""
+    """Show the page of all people, each to export or to forget."""
     async with visit.tx() as tx:
         people = await overview.list_people(tx, visit.org_scope, most=MAX_PEOPLE, words=visit.asked("q") or None)
     data = {"people": people, "most": MAX_PEOPLE, "q": visit.asked("q"), "user": visit.asked("user")}
@@ -170,7 +171,7 @@ async def privacy(visit: PageRequest) -> PageContent:
 
 @download(router, "/settings/privacy/export", grant=Grant.CUSTODY)
 async def export(visit: PageRequest) -> Response:
-    """Send everything that is stored about a person as a file."""
+    """Return a download of everything that is stored about a person."""
     person = visit.person_scope(visit.asked("user"))
     file = await export_to_file(
         visit.services.db, person, record=lambda tx: visit.audit_write(tx, "export person", person.user)
@@ -195,7 +196,7 @@ async def forget(visit: PageRequest, form: dict[str, str]) -> PageContent:
 
 @page(router, "/settings/audit", "settings_audit.html", grant=Grant.ADMIN)
 async def audit(visit: PageRequest) -> PageContent:
-    """Show the audit log, newest entry first."""
+    """Show the page of the audit log, newest entry first."""
     async with visit.tx() as tx:
         found = await access.list_audit_entries(
             tx, visit.org_scope, before=visit.asked("before") or None, most=AUDIT_PAGE_SIZE + 1

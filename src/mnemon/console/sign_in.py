@@ -32,10 +32,11 @@ _STATIC_FILES = {
 
 @router.get("/static/{name}")
 async def static(name: str, request: Request) -> Response:
-    """Serve a stylesheet, script or image, with an ETag so that an unchanged file is not sent again."""
+    """Return a stylesheet, script or image, with an ETag so that an unchanged file is not sent again."""
     if name not in _STATIC_FILES:
         raise NotFound("file")
     body, tag, kind = _static_file(name)
+    # no-cache: the browser asks each time and gets 304, so that an upgrade is seen at once.
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
     if request.headers.get("If-None-Match") == tag:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -44,7 +45,7 @@ async def static(name: str, request: Request) -> Response:
 
 @router.get("/sign-in")
 async def ask(next: str = "/") -> Response:  # noqa: A002  the name of the query parameter
-    """Show the page that asks for a key."""
+    """Show the sign-in page, which asks for a key."""
     return HTMLResponse(
         render("sign_in.html", {"title": "Sign in", "next": local_address(next), "wrong": None}),
         headers=SECURITY_HEADERS,
@@ -53,7 +54,7 @@ async def ask(next: str = "/") -> Response:  # noqa: A002  the name of the query
 
 @router.post("/sign-in")
 async def with_key(request: Request) -> Response:
-    """Open a session with the scopes of the key; refuse a key that is bound to one person."""
+    """Open a console session with the scopes of the posted key; refuse a key that is bound to one person."""
     form = await request.form()
     following = local_address(str(form.get("next", "/")))
     services: Services = request.app.state.services
@@ -78,7 +79,7 @@ async def with_key(request: Request) -> Response:
 
 @router.get("/sign-in/{token}")
 async def with_link(token: str, request: Request) -> Response:
-    """Open a session by a sign-in link, which works once."""
+    """Open a console session by a sign-in link, which works once."""
     services: Services = request.app.state.services
     try:
         org_id, secret = signin.parse_token(token)
@@ -92,8 +93,9 @@ async def with_link(token: str, request: Request) -> Response:
 
 @router.post("/sign-out")
 async def leave(request: Request) -> Response:
-    """Close the session."""
-    visit = await authenticate_session(request)  # not counted: a rate limit must not prevent signing out
+    """Close the console session and delete its cookie."""
+    # Not counted: a rate limit must not prevent signing out.
+    visit = await authenticate_session(request)
     if (await request.form()).get("csrf") != visit.csrf:
         raise NotAllowed("The form is not from this session. Reload the page and try again.", code="csrf")
     _, secret = signin.parse_token(request.cookies[SESSION_COOKIE])
@@ -106,7 +108,7 @@ async def leave(request: Request) -> Response:
 
 
 def _refuse_sign_in(error: MnemonError, following: str) -> Response:
-    """Render the sign-in page with the error; the browser keeps its address, so that a reload sends nothing."""
+    """Return the sign-in page with the error; the browser keeps its address, so that a reload sends nothing."""
     note_error(error)
     values = {"title": "Sign in", "next": following, "wrong": error.detail, "at": f"/sign-in?next={quote(following)}"}
     page = render("sign_in.html", values)
@@ -121,6 +123,7 @@ def _refuse_sign_in(error: MnemonError, following: str) -> Response:
 
 
 def _finish_sign_in(request: Request, cookie: str, following: str) -> Response:
+    """Return the redirect to the page wanted, with the session's cookie set."""
     response = RedirectResponse(following, HTTPStatus.SEE_OTHER, headers=SECURITY_HEADERS)
     response.set_cookie(
         SESSION_COOKIE,
@@ -128,13 +131,15 @@ def _finish_sign_in(request: Request, cookie: str, following: str) -> Response:
         max_age=int(signin.SESSION_LIFETIME.total_seconds()),
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",  # over plain HTTP a secure cookie may not be sent back
+        # Over plain HTTP a secure cookie may not be sent back.
+        secure=request.url.scheme == "https",
     )
     return response
 
 
 @cache
 def _static_file(name: str) -> tuple[bytes, str, str]:
+    """Return a static file's bytes, its ETag and its content type, cached."""
     package, path, kind = _STATIC_FILES[name]
     body = files(package).joinpath(path).read_bytes()
     return body, f'"{sha256(body).hexdigest()[:16]}"', kind

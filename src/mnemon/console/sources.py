@@ -20,7 +20,7 @@ MAX_LISTED = 100
 
 @page(router, "/sources", "sources.html", grant=Grant.MEMORY_READ)
 async def sources(visit: PageRequest) -> PageContent:
-    """Show the sources of one person's memories and todos, by name."""
+    """Show the page of the sources of one person's memories and todos, by name."""
     async with visit.tx() as tx:
         chosen = await load_person_filter(visit, tx)
         found = await source_overviews(tx, visit.person_scope(chosen.user)) if chosen.user else []
@@ -31,7 +31,7 @@ async def sources(visit: PageRequest) -> PageContent:
 
 @page(router, "/sources/withdraw", "sources_withdraw.html", grant=Grant.CUSTODY)
 async def ask(visit: PageRequest) -> PageContent:
-    """Show and count what a withdrawal would take back, and ask for confirmation."""
+    """Show the page that counts what withdrawing a source would take back, and asks for confirmation."""
     user, origin = visit.asked("user"), unquote(visit.asked("source"))
     if not user or not origin:
         return PageContent(title="Withdraw a source", data={"counted": None, "user": user})
@@ -59,5 +59,5 @@ async def withdraw(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
 
 
 def _form_value(origin: str) -> str:
-    """Return the name quoted for a form field: browsers change line breaks in fields, and addresses lose blanks."""
+    """Return a source's name quoted for a form field: browsers change line breaks, and addresses lose blanks."""
     return quote(origin, safe="")

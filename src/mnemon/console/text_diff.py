@@ -26,7 +26,7 @@ EqualBlock = tuple[int, int, int]
 
 @reads_outside_text
 def word_diff(before: str, after: str) -> list[tuple[str, str]]:
-    """Return pieces of both texts in order, each `same`, `del` or `ins`; adjacent changed words are one piece."""
+    """Return the word difference of two texts as (kind, text), kind `same`, `del` or `ins`."""
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     pieces: list[tuple[str, str]] = []
     gone: list[str] = []
@@ -37,7 +37,8 @@ def word_diff(before: str, after: str) -> list[tuple[str, str]]:
         come += new[at_new:j]
         at_old, at_new = i + length, j + length
         inside = i + j > 0 and (at_old < len(old) or at_new < len(new))
-        if length == 1 and inside and old[i].isspace():  # a blank between two changes is part of both
+        # A blank between two changes is part of both.
+        if length == 1 and inside and old[i].isspace():
             gone.append(old[i])
             come.append(old[i])
             continue
@@ -49,7 +50,7 @@ def word_diff(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def version_diffs(texts: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Return the difference from each text to the next.
+    """Return the word difference from each text to the next.
 
     Beyond _MAX_PAGE_CHARS, counted from the newest, texts are returned whole; the newest is always compared.
     """
@@ -62,7 +63,7 @@ def version_diffs(texts: Sequence[str]) -> list[list[tuple[str, str]]]:
 
 
 def _join_blocks(blocks: Iterator[EqualBlock]) -> list[EqualBlock]:
-    """Join adjacent blocks."""
+    """Return the blocks of equal words with adjacent ones joined."""
     joined: list[EqualBlock] = []
     for i, j, length in blocks:
         if joined and joined[-1][0] + joined[-1][2] == i and joined[-1][1] + joined[-1][2] == j:
@@ -73,8 +74,9 @@ def _join_blocks(blocks: Iterator[EqualBlock]) -> list[EqualBlock]:
 
 
 def _equal_blocks(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
-    """Yield the equal blocks of two stretches that begin at `i` and `j`, in order."""
+    """Yield the blocks of words that are equal in two stretches, which begin at `i` and `j`, in order."""
     head = _common_prefix(old, new)
+    # Of what follows the head, so that the two do not overlap where words repeat.
     tail = _common_prefix(old[head:][::-1], new[head:][::-1])
     if head:
         yield i, j, head
@@ -85,12 +87,12 @@ def _equal_blocks(old: Sequence[str], new: Sequence[str], i: int, j: int, depth:
 
 
 def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many words both begin with."""
+    """Return how many words both lists begin with."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _blocks_between(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
-    """Yield the equal blocks of two stretches that differ at both ends."""
+    """Yield the blocks of equal words in two stretches that differ at both ends, in order."""
     if len(old) * len(new) <= _MAX_PAIRS:
         yield from _longest_common(old, new, i, j)
         return
@@ -106,7 +108,7 @@ def _blocks_between(old: Sequence[str], new: Sequence[str], i: int, j: int, dept
 
 
 def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of words that occur once in each, as many as have the same order in both.
+    """Return positions (old, new) of words that occur once in each, as many as have the same order in both.
 
     That is the longest increasing subsequence of their positions.
     """
@@ -130,7 +132,7 @@ def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
 
 
 def _longest_common(old: Sequence[str], new: Sequence[str], i: int, j: int) -> Iterator[EqualBlock]:
-    """Yield the longest common subsequence, word by word, by dynamic programming."""
+    """Yield the longest common subsequence of two lists, word by word, by dynamic programming."""
     rest = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for p in range(len(old) - 1, -1, -1):
         for q in range(len(new) - 1, -1, -1):

@@ -70,7 +70,7 @@ class _KeptItem:
 
 
 def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
-    """Fit the layers into the budget: items of the lowest value are dropped first, and the pack lists them."""
+    """Return the system prompt cut to the budget: items of the lowest value go first, and the pack lists them."""
     left_out: list[OmittedItem] = []
     kept: list[_KeptItem] = []
     for index, layer in enumerate(layers):
@@ -87,7 +87,7 @@ def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
 
 
 def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_KeptItem]:
-    """Return the layer's items of the highest value that fit its own budget, in their original order."""
+    """Return the layer's most valuable items that fit its own budget, in order; add the others to `left_out`."""
     room = layer.budget - estimate_tokens(layer.opening) - _FRAME_TOKENS
     entries = [
         _KeptItem(layer=index, place=place, item=item, tokens=_item_tokens(layer, item))
@@ -109,7 +109,7 @@ def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_K
 def _fit_budget(
     layers: Sequence[Layer], kept: list[_KeptItem], budget: int, left_out: list[OmittedItem]
 ) -> list[_KeptItem]:
-    """Drop the items of the lowest value, and what depends on them, until the rest fits the whole budget."""
+    """Drop the least valuable items, and those that depend on them, until all layers fit the whole budget."""
     remaining = list(kept)
     while remaining and _total_tokens(layers, remaining) > budget:
         # Of equal values the later layer loses first, and in it the later item.
@@ -126,7 +126,7 @@ def _dependent_items(dropped: _KeptItem, kept: Sequence[_KeptItem]) -> list[_Kep
 
 
 def _total_tokens(layers: Sequence[Layer], kept: Sequence[_KeptItem]) -> int:
-    """Return the tokens that the layers take with these items."""
+    """Return the tokens that the layers take with these items, headings included."""
     total = sum(one.tokens for one in kept)
     with_items = {one.layer for one in kept}
     for index, layer in enumerate(layers):
@@ -137,20 +137,23 @@ def _total_tokens(layers: Sequence[Layer], kept: Sequence[_KeptItem]) -> int:
 
 
 def _item_tokens(layer: Layer, item: LayerItem) -> int:
+    """Return the tokens that an item takes in its layer."""
     # One for the line break.
     return estimate_tokens(_format_item(layer, item)) + 1
 
 
 def _format_item(layer: Layer, item: LayerItem) -> str:
+    """Return an item's text, as a fenced line where the layer holds recalled text."""
     return item_line(item.text) if layer.recalled else item.text
 
 
 def _omitted_item(layer: Layer, one: _KeptItem, why: str) -> OmittedItem:
+    """Return the record of an item that did not fit, and why."""
     return OmittedItem(layer=layer.name, sources=one.item.sources, tokens=one.tokens, why=why)
 
 
 def _render_layer(layer: Layer, items: Sequence[LayerItem]) -> PackedLayer:
-    """Render the layer; its text is empty when all its items were cut, or when it has no content at all."""
+    """Return the layer as prompt text, empty when all its items were cut or it has none."""
     parts = [layer.opening] if layer.opening else []
     lines = [_format_item(layer, item) for item in items]
     if lines:

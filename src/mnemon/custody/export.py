@@ -24,7 +24,7 @@ _CHUNK_BYTES = 64 * 1024
 
 
 async def export_lines(tx: Tx, scope: Scope) -> AsyncIterator[bytes]:
-    """Yield the person's rows, a line each: a heading, then table by table in the order of their keys, then the count.
+    """Yield a person's export: a heading, then every row as JSON, table by table in key order, then the count.
 
     No time of export, no internal id and no revision is in it, so that export, import and export give the same bytes.
     Raises NotFound for an unknown person.
@@ -44,7 +44,7 @@ async def export_lines(tx: Tx, scope: Scope) -> AsyncIterator[bytes]:
 
 
 def json_line(value: Any) -> bytes:
-    """Return the value as one line of JSON."""
+    """Return the value as one line of JSON, as bytes with a line break."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
@@ -76,7 +76,7 @@ async def export_to_file(db: Database, scope: Scope, *, record: Callable[[Tx], N
 
 
 def file_chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the file's bytes in chunks; close it afterwards."""
+    """Yield an export file's bytes in chunks; close it afterwards."""
     with file:
         while piece := file.read(_CHUNK_BYTES):
             yield piece

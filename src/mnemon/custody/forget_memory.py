@@ -16,7 +16,7 @@ from mnemon.agentstate import journal as agentstate
 from mnemon.custody import ledger
 from mnemon.custody.ledger import ForgetTally, LedgerEntry, Receipt
 from mnemon.custody.redaction import redact_everywhere
-from mnemon.custody.tables import SQL, owner_params
+from mnemon.custody.tables import SQL
 from mnemon.custody.traces import ForgottenTraces, TextSpan, distinctive_words, redact_spans
 from mnemon.db.tx import Row, Tx
 from mnemon.engagement import forget as engagement
@@ -36,7 +36,7 @@ from mnemon.memory.upkeep.schedule import enqueue_after_forgetting
 from mnemon.memory.upkeep.seed import SeedEntry
 from mnemon.scope import Scope
 from mnemon.sessions.record import CLOSE_SESSION
-from mnemon.vectors.active_model import enqueue_embedding
+from mnemon.vectors.text_vectors import enqueue_embedding
 
 log = structlog.get_logger(__name__)
 
@@ -53,38 +53,38 @@ class ForgetTarget:
 
     @property
     def memory_ids(self) -> list[str]:
-        """Ids of the memories, without the folds made from them."""
+        """Ids of the memories to forget, without the folds made from them."""
         return [str(row["id"]) for row in self.memories]
 
     @property
     def removed_ids(self) -> list[str]:
-        """Ids of everything that is deleted, folds included."""
+        """Ids of all memories that are deleted, folds included."""
         return [*self.memory_ids, *(str(row["id"]) for row in self.folds)]
 
     @property
     def contents(self) -> list[str]:
-        """Every text the memories ever had, earlier versions included."""
+        """Every text the forgotten memories ever had, earlier versions included."""
         return [text for row in self.memories for text in (row["content"], *row["earlier"])]
 
     @property
     def quotes(self) -> list[str]:
-        """The words of messages that the memories rest on."""
+        """The words of messages that the forgotten memories rest on."""
         return [str(row["quote"]) for row in self.grounds]
 
     @property
     def spans(self) -> tuple[TextSpan, ...]:
-        """Where those words are, by message."""
+        """Where those words are: message id, start and end."""
         return tuple(TextSpan(message_id=r["message_id"], start=r["starts"], end=r["ends"]) for r in self.grounds)
 
     def traces_besides(self, kept: Sequence[str]) -> ForgottenTraces:
-        """Return what to look for in other texts; words that also occur in `kept` texts are not distinctive."""
+        """Return the words to look for in other texts, without those that also occur in the `kept` texts."""
         texts = [*self.contents, *self.quotes]
         texts += [text for row in self.folds for text in (row["content"], *row["earlier"])]
         more = [row[name] or "" for row in self.memories for name in ("entity_label", "note")]
         return ForgottenTraces(phrases=tuple(texts), marks=distinctive_words([*texts, *more], kept))
 
     def tombstone_hashes(self, scope: Scope) -> frozenset[bytes]:
-        """Return the hashes of the contents, the quotes and the places that must not be remembered again."""
+        """Return keyed hashes of the contents, quotes and places that must not be remembered again."""
         keys = {row["id"]: row["claim_of"] or original_key(row["memory_key"]) for row in self.memories}
         stones = {content_tombstone(scope, text) for text in self.contents}
         stones |= {quote_tombstone(scope, text) for text in self.quotes}
@@ -105,12 +105,12 @@ async def forget_memory(tx: Tx, scope: Scope, memory_id: str) -> Receipt:
 async def forget_memories(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], *, entry_id: str, at: datetime
 ) -> Receipt | None:
-    """Forget several memories under one entry of the ledger; return None when none of them exists."""
+    """Forget several memories under one ledger entry; return the receipt, None when none of them exists."""
     tally = ForgetTally()
     # Lock order: the person's row first, then everything of theirs. The update below does not conflict with a
     # transaction that holds the row by a key-share lock, so FOR UPDATE waits for those.
-    tx.defer(SQL["await_holders"], **owner_params(scope))
-    await tx.fetch_one_or_none(SQL["lock_person"], **owner_params(scope))
+    tx.defer(SQL["await_holders"], **scope.owner_params)
+    await tx.fetch_one_or_none(SQL["lock_person"], **scope.owner_params)
     target = await _load_target(tx, scope, memory_ids)
     if not target.memories:
         return None
@@ -138,8 +138,8 @@ async def forget_memories(
 
 
 async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: LedgerEntry, tally: ForgetTally) -> None:
-    """Cover the entry's spans, drop or rebuild derived text, cover traces everywhere, and store tombstones."""
-    revision = int((await tx.fetch_one(SQL["lock_person"], **owner_params(scope)))["revision"])
+    """Cover the ledger entry's spans and all traces, drop or rebuild derived text, and store tombstones."""
+    revision = int((await tx.fetch_one(SQL["lock_person"], **scope.owner_params))["revision"])
     copies, touched = await _redact_messages(tx, scope, entry.spans, revision)
     tally.redacted["messages"] += len(touched)
     await _delete_summaries(tx, scope, touched, tally)
@@ -147,10 +147,12 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
     whole = ForgottenTraces(phrases=traces.phrases, marks=traces.marks, copies=copies)
     covered = await redact_everywhere(tx, scope, whole, entry.memory_ids, tally)
     changed = [row["id"] for row in touched] + covered.messages
-    tally.removed["embeddings"] += await tx.execute(SQL["drop_message_embeddings"], **owner_params(scope), ids=changed)
+    # A vector of the old text still holds its meaning; the job enqueued below makes a new one.
+    tally.removed["embeddings"] += await tx.execute(SQL["drop_message_embeddings"], **scope.owner_params, ids=changed)
     for namespace, key in covered.notes:
-        where = {**owner_params(scope), "namespace": namespace, "key": key}
+        where = {**scope.owner_params, "namespace": namespace, "key": key}
         tally.removed["note_vectors"] += await tx.execute(SQL["drop_note_vectors"], **where)
+    # The state is what its journal folds to, so covered entries change it.
     if tally.redacted["agent_state_journal"]:
         await agentstate.refold_documents(tx, scope, tx.now)
     await store_tombstones(tx, scope, entry.stones, at=entry.at)
@@ -159,34 +161,35 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
 
 
 async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget:
-    """Return the memories with their folds and quotes; of a fold also what it was folded from, which says the same."""
+    """Return the memories to forget, with their folds, quotes, and what a fold was folded from."""
+    # A fold says the same as its fragments, so forgetting it takes them along, and folds among them theirs.
     wanted, found = list(ids), []
     while wanted:
-        rows = await tx.fetch_all(SQL["memories"], **owner_params(scope), ids=wanted)
+        rows = await tx.fetch_all(SQL["memories"], **scope.owner_params, ids=wanted)
         found += rows
         known = {row["id"] for row in found}
         folds = [row for row in rows if row["source"] == CURATED_FOLD]
         wanted = [one for row in folds for one in row["sources"] if one not in known]
     ids = [row["id"] for row in found]
-    grounds = await tx.fetch_all(SQL["provenance"], **owner_params(scope), ids=ids)
+    grounds = await tx.fetch_all(SQL["provenance"], **scope.owner_params, ids=ids)
     return ForgetTarget(memories=tuple(found), folds=tuple(await _load_folds(tx, scope, ids)), grounds=tuple(grounds))
 
 
 async def _load_folds(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Row]:
-    """Return the folds made from any of these memories, and the folds made from those."""
+    """Return the folds (memories merged from fragments) made from these memories, and folds of those."""
     known, found = set(ids), []
     wanted = list(ids)
     while wanted:
-        made = [row["id"] for row in await tx.fetch_all(SQL["folds_of"], **owner_params(scope), ids=wanted)]
+        made = [row["id"] for row in await tx.fetch_all(SQL["folds_of"], **scope.owner_params, ids=wanted)]
         wanted = [one for one in made if one not in known]
         known |= set(wanted)
-        found += await tx.fetch_all(SQL["memories"], **owner_params(scope), ids=wanted)
+        found += await tx.fetch_all(SQL["memories"], **scope.owner_params, ids=wanted)
     return found
 
 
 async def _load_kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str]:
-    """Return the texts of the person's other memories."""
-    rows = await tx.fetch_all(SQL["kept_texts"], **owner_params(scope), ids=list(ids))
+    """Return the texts of the person's other memories, which are not forgotten."""
+    rows = await tx.fetch_all(SQL["kept_texts"], **scope.owner_params, ids=list(ids))
     return [text for row in rows for text in (row["content"], row["entity_label"] or "", *row["earlier"])]
 
 
@@ -195,28 +198,29 @@ async def _remove_memories(tx: Tx, scope: Scope, target: ForgetTarget, tally: Fo
     await _restore_fragments(tx, scope, target)
     await _delete_memory_rows(tx, scope, target.removed_ids, tally)
     refs = {ref for row in target.memories for ref in row["entity_refs"]}
-    used = {row["ref"] for row in await tx.fetch_all(SQL["refs_in_use"], **owner_params(scope))}
+    used = {row["ref"] for row in await tx.fetch_all(SQL["refs_in_use"], **scope.owner_params)}
     gone = sorted(refs - used)
     for name, statement in (
         ("entity_aliases", "drop_aliases"),
         ("entity_merges", "drop_merges"),
         ("entities_kept_apart", "drop_kept_apart"),
     ):
-        tally.removed[name] += await tx.execute(SQL[statement], **owner_params(scope), keys=gone)
+        tally.removed[name] += await tx.execute(SQL[statement], **scope.owner_params, keys=gone)
 
 
 async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
+    """Delete the memories' rows in four tables, dependents first, and count them."""
     for name, statement in (
         ("embeddings", "drop_embeddings"),
         ("memory_provenance", "drop_provenance"),
         ("memory_versions", "drop_versions"),
         ("memories", "drop_memories"),
     ):
-        tally.removed[name] += await tx.execute(SQL[statement], **owner_params(scope), ids=list(ids))
+        tally.removed[name] += await tx.execute(SQL[statement], **scope.owner_params, ids=list(ids))
 
 
 async def _restore_fragments(tx: Tx, scope: Scope, target: ForgetTarget) -> None:
-    """Restore the archived memories that had been folded into a fold that is deleted."""
+    """Make active again the archived memories that had been folded into a fold that is deleted."""
     others = {one for row in target.folds for one in row["sources"]} - set(target.removed_ids)
     for one in await memories.by_ids(tx, scope, sorted(others)):
         if one.archive_reason is ArchiveReason.FOLDED:
@@ -226,7 +230,7 @@ async def _restore_fragments(tx: Tx, scope: Scope, target: ForgetTarget) -> None
 
 
 async def _redact_engagement(tx: Tx, scope: Scope, target: ForgetTarget, tally: ForgetTally) -> None:
-    """Remove the quotes from the engagement journal."""
+    """Remove the forgotten quotes from the engagement journal and count the entries."""
     for row in target.grounds:
         tally.removed["engagement_journal"] += await engagement.redact_quote(
             tx,
@@ -243,43 +247,42 @@ async def _redact_engagement(tx: Tx, scope: Scope, target: ForgetTarget, tally: 
 async def _redact_messages(
     tx: Tx, scope: Scope, spans: Iterable[TextSpan], revision: int
 ) -> tuple[tuple[tuple[str, str], ...], list[Row]]:
-    """Cover the spans in their messages; return each text before and after, and the changed rows."""
+    """Cover the spans in `messages`; return each text before and after, and the changed rows."""
     by_message: dict[str, list[TextSpan]] = {}
     for span in spans:
         by_message.setdefault(span.message_id, []).append(span)
-    rows = await tx.fetch_all(SQL["messages"], **owner_params(scope), ids=list(by_message))
+    rows = await tx.fetch_all(SQL["messages"], **scope.owner_params, ids=list(by_message))
     copies = []
     for row in rows:
         covered = redact_spans(row["content"], by_message[row["id"]])
+        # Other tables hold truncated copies of messages; they are covered in the same places.
         copies.append((str(row["content"]), covered))
-        await tx.execute(
-            SQL["rewrite_message"], **owner_params(scope), id=row["id"], content=covered, revision=revision
-        )
+        await tx.execute(SQL["rewrite_message"], **scope.owner_params, id=row["id"], content=covered, revision=revision)
     return tuple(copies), rows
 
 
 async def _delete_summaries(tx: Tx, scope: Scope, touched: Sequence[Row], tally: ForgetTally) -> None:
-    """Drop the summaries made from the messages; a session's is written anew from what is left."""
+    """Delete the summaries made from the changed messages; a session's is written anew from what is left."""
     ids = [row[name] for row in touched for name in ("id", "turn_id")]
     sessions = sorted({row["session_id"] for row in touched})
-    rolling = await tx.fetch_all(SQL["drop_rolling_summaries"], **owner_params(scope), ids=ids)
+    rolling = await tx.fetch_all(SQL["drop_rolling_summaries"], **scope.owner_params, ids=ids)
     tally.removed["rolling_summaries"] += len(rolling)
     personas = sorted({row["persona"] for row in rolling})
-    await tx.execute(SQL["reset_rolling_summary"], **owner_params(scope), personas=personas)
-    for row in await tx.fetch_all(SQL["drop_session_summaries"], **owner_params(scope), ids=ids, sessions=sessions):
+    await tx.execute(SQL["reset_rolling_summary"], **scope.owner_params, personas=personas)
+    for row in await tx.fetch_all(SQL["drop_session_summaries"], **scope.owner_params, ids=ids, sessions=sessions):
         tally.redacted["sessions"] += 1
         await enqueue_work(tx, scope, CLOSE_SESSION, row["id"])
 
 
 async def _clear_spines(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
-    """Rewrite the versions of the spine that were made from these memories."""
+    """Rewrite the versions of the spine that were made from the forgotten memories."""
     for version in await upkeep.spines_from(tx, scope, ids):
         await upkeep.rewrite_spine(tx, scope, spine.without_forgotten(version, ids))
         tally.redacted["spines"] += 1
 
 
 async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
-    """Remove the seed entries that contain a trace."""
+    """Remove the entries of the person's seed that contain a trace."""
     before = await seed.seed_entries(tx, scope)
     after = [entry for entry in before if not _mentions_trace(entry, traces)]
     if len(after) < len(before):
@@ -287,4 +290,5 @@ async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
 
 
 def _mentions_trace(entry: SeedEntry, traces: ForgottenTraces) -> bool:
+    """Say whether a seed entry contains a trace of what is forgotten."""
     return traces.redact_text(entry.content) != entry.content

@@ -21,7 +21,7 @@ from mnemon.memory.upkeep.schedule import enqueue_after_write
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision, ensure_person
 from mnemon.sessions.record import CLOSE_SESSION
-from mnemon.vectors.active_model import enqueue_embedding
+from mnemon.vectors.text_vectors import enqueue_embedding
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +38,8 @@ class ImportResult:
     """New rows, per table."""
     kept: dict[str, int]
     """Rows that existed already and were left as they were, per table."""
+    forgotten: dict[str, int]
+    """Rows that were left out because they had been forgotten in this database, per table."""
 
 
 async def import_person(
@@ -49,7 +51,7 @@ async def import_person(
     admit: Callable[[str], object] = lambda name: name,
     admit_row: AdmitRow = admit_any_row,
 ) -> ImportResult:
-    """Store every row of the export for the person it names, or for `user_id`; on any error nothing is changed.
+    """Insert every row of an export for the person it names, or for `user_id`; on any error nothing is changed.
 
     `admit` raises for a person the caller may not write, `admit_row` for a row that they may not bring in.
     """
@@ -60,26 +62,31 @@ async def import_person(
     scope = await ensure_person(tx, org_id, name)
     revision = await bump_revision(tx, scope)
     known = {table.name: table for table in await personal_tables(tx) if is_exported(table)}
+    # All lines are read before a row is stored: an export is sorted by table name, and inserts go by foreign keys.
     gathered: dict[str, list[tuple[int, dict[str, Any]]]] = {table: [] for table in known}
     total = await _collect_rows(numbered, gathered, admit_row)
     stored: Counter[str] = Counter()
     for name_of_table, table in known.items():
         stored[name_of_table] = await _insert_rows(tx, scope, table, gathered[name_of_table], revision)
     # In the same transaction, so that nobody can read what was forgotten.
-    await _reapply_forgettings(tx, scope)
+    forgotten = await _reapply_forgettings(tx, scope)
     if total:
         await _enqueue_follow_ups(tx, scope)
     kept = {table: len(found) - stored[table] for table, found in gathered.items()}
+    # A row that was there already is counted as kept, so only new ones can have been left out.
+    left_out = {table: min(stored[table], forgotten[table]) for table in gathered}
+    stored.subtract(left_out)
     log.info("person_imported", user=scope.user, stored=stored.total(), kept=sum(kept.values()))
     return ImportResult(
         user_id=name,
         stored={table: stored[table] for table, found in sorted(gathered.items()) if found},
         kept={table: number for table, number in sorted(kept.items()) if number},
+        forgotten={table: number for table, number in sorted(left_out.items()) if number},
     )
 
 
 async def _parse_lines(lines: AsyncIterable[bytes]) -> AsyncIterator[tuple[int, Any]]:
-    """Yield the number and the JSON value of each line that is not blank; raise Invalid for one that is not JSON."""
+    """Yield number and JSON value of each line that is not blank; raise Invalid for one that is not JSON."""
     number = 0
     async for raw in lines:
         number += 1
@@ -94,13 +101,14 @@ async def _parse_lines(lines: AsyncIterable[bytes]) -> AsyncIterator[tuple[int, 
 
 
 async def _first_value(numbered: AsyncIterator[tuple[int, Any]]) -> Any:
+    """Return the first line's JSON value; None for an empty file."""
     async for _, value in numbered:
         return value
     return None
 
 
 def _heading_user_id(heading: Any) -> str:
-    """Return the person that the heading names; raise Invalid for a line that is not the heading of an export."""
+    """Return the person that an export's heading names; raise Invalid for a line that is no heading."""
     if not isinstance(heading, dict) or heading.get("format") != EXPORT_FORMAT:
         raise _line_error(1, f"is not the heading of an export (`format: {EXPORT_FORMAT}`)")
     if heading.get("version") != EXPORT_VERSION:
@@ -112,7 +120,7 @@ def _heading_user_id(heading: Any) -> str:
 
 
 def _check_user_id(name: str) -> str:
-    """Return the name to import under; raise Invalid for one with a line break, as earlier releases could export."""
+    """Return the person's name to import under; raise Invalid for one with a line break, as old releases exported."""
     try:
         return check_name(name)
     except ValueError as error:
@@ -127,7 +135,7 @@ async def _collect_rows(
     gathered: Mapping[str, list[tuple[int, dict[str, Any]]]],
     admit_row: AdmitRow,
 ) -> int:
-    """Sort the rows by table into `gathered` and return their number; raise Invalid for a line that does not fit."""
+    """Sort the export's rows by table into `gathered`; return their number. Raise Invalid for a bad line."""
     total, ended = 0, False
     async for number, value in numbered:
         if ended:
@@ -152,7 +160,7 @@ async def _collect_rows(
 async def _insert_rows(
     tx: Tx, scope: Scope, table: OwnedTable, found: list[tuple[int, dict[str, Any]]], revision: int
 ) -> int:
-    """Check the rows against the table and insert them; return how many were new."""
+    """Check imported rows against their table and insert them, page by page; return how many were new."""
     if "id" in table.columns and found:
         # Primary keys include the person, so the database would not refuse an id that another person has.
         ids = [row["id"] for _, row in found if isinstance(row.get("id"), str) and "\0" not in row["id"]]
@@ -179,8 +187,9 @@ async def _insert_rows(
 async def _insert_page(
     tx: Tx, scope: Scope, table: OwnedTable, found: list[tuple[int, dict[str, Any]]], revision: int
 ) -> int:
-    """Insert many rows at once; when that fails, insert them one by one to find the line that is wrong."""
+    """Insert imported rows at once; when that fails, insert them one by one to find the line that is wrong."""
     try:
+        # Without a savepoint the failed statement would end the whole transaction, and no line could be named.
         async with tx.savepoint():
             return await tables.insert_rows(tx, scope, table, [row for _, row in found], revision=revision)
     except psycopg.errors.ForeignKeyViolation:
@@ -196,22 +205,24 @@ async def _insert_page(
 
 
 async def _enqueue_follow_ups(tx: Tx, scope: Scope) -> None:
-    """Queue the work that follows a write: vectors, matching of entities, and closing of open sessions."""
+    """Queue the jobs that follow an import: vectors, matching of entities, closing of open sessions."""
     await enqueue_embedding(tx, scope)
     await enqueue_after_write(tx, scope)
     for row in await tx.fetch_all(SQL["open_sessions"], org_id=scope.org_id, user_id=scope.user):
         await enqueue_work(tx, scope, CLOSE_SESSION, row["id"])
 
 
-async def _reapply_forgettings(tx: Tx, scope: Scope) -> None:
-    """Forget again what the ledger lists: an export from before a forgetting must not bring it back."""
+async def _reapply_forgettings(tx: Tx, scope: Scope) -> Counter[str]:
+    """Forget again what the ledger lists, so that an older export does not bring it back; return the rows by table."""
+    gone: Counter[str] = Counter()
     for entry in await ledger.list_entries(tx, scope.org_id, subject=scope.user):
         if entry.kind == "memory":
-            await forget_again(tx, entry)
+            gone.update(await forget_again(tx, entry))
+    return gone
 
 
 def _line_error(number: int, why: str) -> Invalid:
-    """Return the error that names a line of the import."""
+    """Return the Invalid error that names a line of the import and what is wrong with it."""
     return Invalid(
         f"Line {number} {why}. Send the lines of an export unchanged.",
         code="bad_export",

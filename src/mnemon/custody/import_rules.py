@@ -27,14 +27,15 @@ DONE_STATUS = "done"
 
 
 def admit_any_row(number: int, table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the row as it is: a key of the organization may import a whole export."""
+    """Return the imported row as it is: a key of the organization may import a whole export."""
     return row
 
 
 def bound_key_rule(*, agent_state: bool) -> AdmitRow:
-    """Return the rule for a bound key; `agent_state` says whether it may write an agent's state."""
+    """Return the check on rows imported with a bound key; `agent_state`: whether it may write agent states."""
 
     def admit_row(number: int, table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the row, a reflection without its stored answer; raise NotAllowed for one beyond the key."""
         if table in TRUSTED_TABLES and claims_operator_trust(row):
             raise _refusal_error(
                 number,
@@ -55,9 +56,10 @@ def bound_key_rule(*, agent_state: bool) -> AdmitRow:
 
 
 def claims_operator_trust(row: Mapping[str, Any]) -> bool:
-    """Say whether a row of a memory, a version or a todo would count as the operator's word."""
+    """Say whether an imported memory, version or todo would count as the operator's word."""
     if row.get("trust_level") == Trust.OPERATOR:
         return True
+    # A row without a level, as of earlier releases, gets its trust from its source's name when it is read.
     named = (row.get("source"), row.get("origin"))
     return any(isinstance(name, str) and trust_of(name) is Trust.OPERATOR for name in named)
 
@@ -68,7 +70,7 @@ def without_stored_answer(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _refusal_error(number: int, why: str, next_step: str, *, code: str) -> NotAllowed:
-    """Return the error that names the line and the next step."""
+    """Return the error that names the import's line, what is wrong with it, and the next step."""
     fault = FieldFault(pointer=f"/{number - 1}", detail=why)
     return NotAllowed(f"Line {number} {why}. {next_step}", code=code, faults=(fault,))
 
@@ -83,7 +85,7 @@ _MAX_TEXT_CHARS = 400_000
 
 
 def find_unusable_value(table: OwnedTable, row: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the first value that is out of range; None where all can be used."""
+    """Return what is wrong with the first value of an imported row that is out of range; None if none is."""
     types = dict(zip(table.columns, table.types, strict=True))
     for name, value in row.items():
         kind = types[name]
@@ -97,10 +99,12 @@ def find_unusable_value(table: OwnedTable, row: Mapping[str, Any]) -> str | None
 
 
 def _max_length(table: str, column: str) -> int:
+    """Return how many characters an imported text in this column may have."""
     return _MAX_CONTENT_CHARS.get(table, _MAX_TEXT_CHARS) if column == "content" else _MAX_TEXT_CHARS
 
 
 def _is_plausible_time(text: str) -> bool:
+    """Say whether the text is an ISO time between the first and the last year accepted."""
     try:
         return _FIRST_YEAR <= datetime.fromisoformat(text).year <= _LAST_YEAR
     except ValueError:

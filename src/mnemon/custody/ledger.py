@@ -19,6 +19,7 @@ from psycopg.types.json import Jsonb
 from mnemon.clock import format_time, parse_time
 from mnemon.custody.tables import SQL
 from mnemon.custody.traces import TextSpan
+from mnemon.db.rows import from_row
 from mnemon.db.tx import Row, Tx
 from mnemon.jobs.kind import Attempt, JobKind
 from mnemon.jobs.store import enqueue_work
@@ -51,16 +52,16 @@ class Receipt:
 
     @property
     def total(self) -> int:
-        """How many rows were removed."""
+        """How many rows the forgetting removed."""
         return sum(self.removed.values())
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why something was kept, for each entry of `kept`."""
+        """Why something was kept, for each entry of the receipt's `kept`."""
         return {name: UNCHANGEABLE_REASON if "." in name else COMMON_NAME_REASON for name in self.kept}
 
     def stored_counts(self) -> dict[str, Any]:
-        """Return what the ledger stores: numbers alone."""
+        """Return the receipt as the ledger stores it: numbers alone."""
         return {"removed": self.removed, "redacted": self.redacted, "kept": self.kept}
 
 
@@ -68,20 +69,21 @@ class ForgetTally:
     """Counts while a forgetting runs."""
 
     def __init__(self) -> None:
+        """Start all counts at zero."""
         self.removed: Counter[str] = Counter()
         self.redacted: Counter[str] = Counter()
         self.kept: Counter[str] = Counter()
         self._kept_ids: dict[str, list[str]] = {}
 
     def count_kept(self, place: str, key: Sequence[object]) -> None:
-        """Count a row that is left as it is, and remember which one."""
+        """Count a row that is left as it is, and remember its key for the receipt."""
         self.kept[place] += 1
         named = self._kept_ids.setdefault(place, [])
         if len(named) < MAX_KEPT_IDS:
             named.append("/".join(map(str, key)))
 
     def make_receipt(self, entry_id: str, at: datetime) -> Receipt:
-        """Return the receipt with the counts so far."""
+        """Return the receipt of the forgetting with the counts so far."""
         return Receipt(
             id=entry_id,
             at=at,
@@ -114,12 +116,12 @@ class LedgerEntry:
 
     @property
     def scope(self) -> Scope:
-        """The person's scope."""
+        """The scope of the person whom the forgetting concerned."""
         return Scope(org_id=self.org_id, user_id=self.subject)
 
 
 async def add_entry(tx: Tx, entry: LedgerEntry, receipt: Receipt) -> None:
-    """Store the entry with its receipt; do nothing if it is stored already."""
+    """Insert the ledger entry with its receipt into `forgotten`; do nothing if it is there already."""
     await tx.execute(
         SQL["add_entry"],
         org_id=entry.org_id,
@@ -136,7 +138,7 @@ async def add_entry(tx: Tx, entry: LedgerEntry, receipt: Receipt) -> None:
 
 
 async def list_entries(tx: Tx, org_id: str, *, after: str = "", subject: str | None = None) -> list[LedgerEntry]:
-    """Return the organization's entries in their order, after an id."""
+    """Return the organization's ledger entries after an id, in order; with `subject`, those of one person."""
     found: list[LedgerEntry] = []
     while True:
         rows = await tx.fetch_all(SQL["entries"], org_id=org_id, after=after, subject=subject, most=_PAGE_ENTRIES)
@@ -147,21 +149,13 @@ async def list_entries(tx: Tx, org_id: str, *, after: str = "", subject: str | N
 
 
 def entry_from_row(row: Row) -> LedgerEntry:
-    """Return the entry that a row of `forgotten` holds."""
-    return LedgerEntry(
-        org_id=row["org_id"],
-        id=row["id"],
-        kind=row["kind"],
-        subject=row["subject"],
-        at=row["at"],
-        memory_ids=tuple(row["memory_ids"]),
-        spans=tuple(TextSpan(**span) for span in row["spans"]),
-        stones=tuple(bytes(stone) for stone in row["stones"]),
-    )
+    """Return the ledger entry that a row of `forgotten` holds."""
+    spans = tuple(TextSpan(**span) for span in row["spans"])
+    return from_row(LedgerEntry, row, spans=spans, stones=tuple(bytes(stone) for stone in row["stones"]))
 
 
 def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:
-    """Append the entries that the file lacks; return how many those were."""
+    """Append the ledger entries that the file lacks; return how many those were."""
     known = {entry.id for entry in load_file(path)}
     new = [entry for entry in wanted if entry.id not in known]
     if new:
@@ -172,19 +166,21 @@ def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:
 
 
 def load_file(path: Path) -> list[LedgerEntry]:
-    """Return the entries of the file; skip a last line that a crash cut short."""
+    """Return the ledger entries of the file; skip a last line that a crash cut short."""
     if not path.exists():
         return []
     found = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             found.append(_entry_from_json(json.loads(line)))
+        # A crash cut the line short; its entry is in the table and is appended again by the next copy.
         except (ValueError, KeyError, TypeError):
             continue
     return found
 
 
 def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
+    """Return the ledger entry as the file stores it."""
     return {
         "org": entry.org_id,
         "id": entry.id,
@@ -198,6 +194,7 @@ def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def _entry_from_json(plain: dict[str, Any]) -> LedgerEntry:
+    """Return the ledger entry that a line of the file holds."""
     return LedgerEntry(
         org_id=plain["org"],
         id=plain["id"],
@@ -214,14 +211,15 @@ KEEP_LEDGER = "keep_ledger"
 
 
 async def enqueue_ledger_copy(tx: Tx, scope: Scope) -> None:
-    """Queue the job that copies the organization's ledger to the file."""
+    """Queue the job that copies the organization's ledger to the file `forgotten.ndjson`."""
     await enqueue_work(tx, scope, KEEP_LEDGER, scope.org_id)
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return the kind of work that copies the ledger to the file."""
+    """Return the job kind that copies the ledger to the file `forgotten.ndjson`."""
 
     async def copy_ledger(attempt: Attempt) -> None:
+        """Append the organization's ledger entries that the file lacks."""
         async with services.db.tx(attempt.scope.org_id) as tx:
             entries = await list_entries(tx, attempt.scope.org_id)
         await asyncio.to_thread(append_to_file, services.settings.data_dir / LEDGER_FILE, entries)

@@ -48,6 +48,16 @@ delete from users where org_id = %(org_id)s and user_id = %(user_id)s;
 -- name: work
 select kind, key, lane from work where org_id = %(org_id)s;
 
+-- name: work_errors
+select kind, key, lane, error from work where org_id = %(org_id)s and error is not null;
+
+-- name: rewrite_work_error
+-- Not a row that is locked. It is being run or settled, which writes its error anew; and to wait for it could deadlock,
+-- since its transaction may wait for the engagement, which forgetting has locked.
+update work set error = %(error)s where org_id = %(org_id)s and (kind, key) in (
+  select kind, key from work
+  where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and error = %(before)s for update skip locked);
+
 -- name: drop_work
 delete from work where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s;
 

@@ -1,6 +1,7 @@
 """Covering the traces of something forgotten in every table: the person's own, and the organization's."""
 
 import json
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ UNCHANGEABLE_COLUMNS = {"runs": ("result", "headline")}
 NOTE_TABLES = frozenset({"notes", "note_texts"})
 _PHRASES_PER_QUERY = 200
 """More in one pattern would make PostgreSQL's matcher slow."""
+_ID_PATTERN = re.compile(r"[\w-]+")
 _VERBATIM_ROLES = frozenset({"user", "tool"})
 
 
@@ -52,6 +54,7 @@ async def redact_everywhere(
         else:
             await _redact_table(tx, scope, table, traces.certain_traces(), tally)
     await _redact_replies(tx, scope, traces, memory_ids, tally)
+    await _redact_work_errors(tx, scope, traces, tally)
     return found
 
 
@@ -74,12 +77,13 @@ async def redact_organization(tx: Tx, scope: Scope, person: str, texts: Collecti
         if not named.search_hints:
             for row in await tables.rows_naming(tx, scope, table, person):
                 tally.count_kept(table.name, _row_key(table, row))
+    await _redact_work_errors(tx, scope, ForgottenTraces(phrases=certain), tally)
 
 
 async def _redact_table(
     tx: Tx, scope: Scope, table: OwnedTable, traces: ForgottenTraces, tally: ForgetTally
 ) -> list[Row]:
-    """Cover the traces in one table and return the changed rows; count columns that must not change as kept."""
+    """Cover the traces in one table; return the changed rows, and count columns that must not change as kept."""
     tally.redacted[table.name] += 0
     if not traces.search_hints:
         return []
@@ -102,13 +106,14 @@ async def _redact_table(
 
 
 def _row_key(table: OwnedTable, row: Row) -> list[object]:
+    """Return the row's primary key without the owner's columns."""
     return [row[column] for column in table.key if column not in OWNER_COLUMNS]
 
 
 async def _redact_replies(
     tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
 ) -> None:
-    """Cover the traces in stored replies, which still answer retries; in the person's own, uncertain traces too."""
+    """Cover the traces in replies stored for retries; in the person's own, uncertain traces too."""
     certain = traces.certain_traces()
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
@@ -121,8 +126,38 @@ async def _redact_replies(
             tally.redacted["replies"] += 1
 
 
+async def _redact_work_errors(tx: Tx, scope: Scope, traces: ForgottenTraces, tally: ForgetTally) -> None:
+    """Cover the traces in why work failed; in that of the person's own work, uncertain traces too.
+
+    A model's error quotes nothing (`llm/failure.py`), but rows that an earlier version wrote may.
+    """
+    failed = await tx.fetch_all(SQL["work_errors"], org_id=scope.org_id)
+    if not failed:
+        return
+    names = await load_person_names(tx, scope)
+    certain = traces.certain_traces()
+    for row in failed:
+        error = (traces if names_person(row, names) else certain).redact_text(row["error"])
+        if error != row["error"]:
+            where = {"org_id": scope.org_id, "kind": row["kind"], "key": row["key"]}
+            tally.redacted["work"] += await tx.execute(
+                SQL["rewrite_work_error"], **where, error=error, before=row["error"]
+            )
+
+
+async def load_person_names(tx: Tx, scope: Scope) -> frozenset[str]:
+    """Return every id under which work or a stored reply may name the person."""
+    rows = await tx.fetch_all(SQL["person_ids"], **scope.owner_params)
+    return frozenset({scope.user, *(str(row["id"]) for row in rows)})
+
+
+def names_person(work: Row, names: Collection[str]) -> bool:
+    """Say whether the key or the lane of a work row contains one of the ids."""
+    return any(name in names for name in _ID_PATTERN.findall(f"{work['key']} {work['lane'] or ''}"))
+
+
 def _strip_forgotten(value: Any, memory_ids: Collection[str]) -> Any:
-    """Return the value with every object of a forgotten memory reduced to its id."""
+    """Return the JSON value with every object of a forgotten memory reduced to its id."""
     if isinstance(value, list):
         return [_strip_forgotten(one, memory_ids) for one in value]
     if not isinstance(value, dict):
@@ -133,27 +168,30 @@ def _strip_forgotten(value: Any, memory_ids: Collection[str]) -> Any:
 
 
 async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: ForgetTally) -> None:
-    """Blank the stored replies that concern the person or name any of these ids."""
+    """Empty the replies stored for retries that concern the person or name any of these ids."""
     wanted = frozenset(names)
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         body = None if row["body"] is None else _decode_body(bytes(row["body"]))
+        # A reply can name the person without having been marked as about them, so its strings are searched too.
         about = scope.user in row["concerns"] or row["subject"] in wanted or bool(wanted & _strings_in(body))
         if not about:
             continue
-        if body is not None:
-            meta = body.get("meta") if isinstance(body, dict) else None
-            await _rewrite_reply(tx, scope, row, {"data": None, "meta": meta}, ())
-            tally.redacted["replies"] += 1
+        # A row without a body stands for a chat reply that is still written, or failed. Blanked like the others, it
+        # keeps a retry from asking again in the name of the forgotten person.
+        meta = body.get("meta") if isinstance(body, dict) else None
+        await _rewrite_reply(tx, scope, row, {"data": None, "meta": meta}, ())
+        tally.redacted["replies"] += 0 if body is None else 1
 
 
 async def _rewrite_reply(tx: Tx, scope: Scope, row: Row, body: Any, concerns: Sequence[str]) -> None:
+    """Replace the body of a reply stored for retries, and the people it concerns."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     names = {"org_id": scope.org_id, "caller": row["caller"], "key": row["key"]}
     await tx.execute(SQL["rewrite_reply"], **names, body=text, concerns=list(concerns))
 
 
 def _decode_body(body: bytes) -> Any:
-    """Return the reply's body as JSON, or as text where it is not JSON."""
+    """Return the stored reply's body as JSON, or as text where it is not JSON."""
     try:
         return json.loads(body)
     except ValueError:

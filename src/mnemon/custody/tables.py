@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -29,8 +30,8 @@ UNREDACTED_TABLES = frozenset(
     {"organizations", "keys", "sign_ins", "personas", "agents", "work", "forgotten", "prices", "replies"}
     | {"audit", "audit_heads"}
 )
-"""Tables of the organization that are not searched for a person's words: configuration, ids, or (replies) searched
-separately.
+"""Tables of the organization that are not searched like the others: configuration, ids, or (replies and the errors of
+work) searched separately.
 
 The audit log holds ids only (`access/audit.py`), and its hash chain would show a redaction as tampering.
 """
@@ -51,41 +52,35 @@ class OwnedTable:
 
     @property
     def is_personal(self) -> bool:
-        """Whether its rows belong to one person."""
+        """Whether the table's rows belong to one person, not only to the organization."""
         return set(OWNER_COLUMNS) <= set(self.columns)
 
     @cached_property
     def text_columns(self) -> tuple[str, ...]:
-        """The columns that may hold a person's words."""
+        """The table's columns that may hold a person's words."""
         wordy = {"text", "jsonb", "json", "text[]", "character varying"}
         return tuple(c for c, t in zip(self.columns, self.types, strict=True) if t in wordy and c not in self.key)
 
     def is_json(self, column: str) -> bool:
-        """Say whether the column holds JSON."""
+        """Say whether this column of the table holds JSON."""
         return self.types[self.columns.index(column)] in {"jsonb", "json"}
 
     @cached_property
     def export_columns(self) -> tuple[str, ...]:
-        """The columns an export carries: all but the owner and the revision, which an import sets anew."""
+        """The table's columns an export carries: all but owner and revision, which an import sets anew."""
         return tuple(c for c in self.columns if c not in OWNER_COLUMNS and c != "revision" and c not in self.identities)
 
 
 async def owned_tables(tx: Tx) -> tuple[OwnedTable, ...]:
-    """Return every table with an owner; each comes after the tables that it refers to."""
+    """Return every table that has an owner, from the catalog; each after the tables that it refers to."""
     known = {row["name"]: _table_from_row(row) for row in await tx.fetch_all(SQL["tables"])}
     needs = {name: {other for other in table.refers_to if other in known} for name, table in sorted(known.items())}
     return tuple(known[name] for name in TopologicalSorter(needs).static_order())
 
 
 def _table_from_row(row: Row) -> OwnedTable:
-    return OwnedTable(
-        name=row["name"],
-        columns=tuple(row["columns"]),
-        types=tuple(row["types"]),
-        identities=tuple(row["identities"]),
-        key=tuple(row["key"]),
-        refers_to=tuple(row["refers_to"]),
-    )
+    """Return the table that a row of the catalog query describes."""
+    return from_row(OwnedTable, row)
 
 
 async def personal_tables(tx: Tx) -> tuple[OwnedTable, ...]:
@@ -94,26 +89,21 @@ async def personal_tables(tx: Tx) -> tuple[OwnedTable, ...]:
 
 
 def is_exported(table: OwnedTable) -> bool:
-    """Say whether an export carries the table."""
+    """Say whether a person's export carries the table."""
     return table.name not in DERIVED_TABLES and table.name not in OPERATION_TABLES
-
-
-def owner_params(scope: Scope) -> dict[str, str]:
-    """Return the parameters that name the organization and the person."""
-    return {"org_id": scope.org_id, "user_id": scope.user}
 
 
 _CURSOR_PAGE_ROWS = 500
 
 
 async def delete_person_rows(tx: Tx, scope: Scope, table: OwnedTable) -> int:
-    """Delete every row of the person from the table; return how many."""
+    """Delete every row of the person from this table; return how many."""
     statement = sql.SQL("delete from {} where org_id = %(org_id)s and user_id = %(user_id)s").format(_table_name(table))
     return await tx.execute(statement.as_string(), org_id=scope.org_id, user_id=scope.user)
 
 
 async def stream_json_rows(tx: Tx, scope: Scope, table: OwnedTable) -> AsyncIterator[dict[str, Any]]:
-    """Yield the person's rows in the order of their key, as JSON by PostgreSQL, without owner and revision."""
+    """Yield the person's rows of this table in key order, as JSON by PostgreSQL, without owner and revision."""
     left_out = [column for column in table.columns if column not in table.export_columns]
     # A cursor of the server, so that a large export is never in memory as a whole.
     cursor = sql.Identifier(f"export_{table.name}")
@@ -130,9 +120,10 @@ async def stream_json_rows(tx: Tx, scope: Scope, table: OwnedTable) -> AsyncIter
 
 
 def _bytewise_order(table: OwnedTable) -> Any:
-    """Return a function that orders by a column, texts by their bytes: the order is then the same on every server."""
+    """Return a function that makes an `order by` term of a column, texts by bytes: the same on every server."""
 
     def order_column(name: str) -> sql.Composable:
+        """Return the column, with `collate "C"` where it is a text."""
         kind = table.types[table.columns.index(name)]
         plain: sql.Composable = sql.Identifier(name)
         return plain + sql.SQL(' collate "C"') if kind == "text" else plain
@@ -143,7 +134,7 @@ def _bytewise_order(table: OwnedTable) -> Any:
 async def insert_rows(
     tx: Tx, scope: Scope, table: OwnedTable, found: Sequence[Mapping[str, Any]], *, revision: int
 ) -> int:
-    """Insert the rows for this person; return how many were new. Existing rows are left as they are."""
+    """Insert the imported rows for this person; return how many were new. Existing rows are left as they are."""
     columns = [*table.export_columns, *(c for c in ("org_id", "user_id", "revision") if c in table.columns)]
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL(
@@ -156,7 +147,7 @@ async def insert_rows(
 
 
 async def ids_of_others(tx: Tx, scope: Scope, table: OwnedTable, ids: Sequence[str]) -> list[str]:
-    """Return an id of these that belongs to another person of the organization in this table; empty if none does."""
+    """Return one of these ids that belongs to another person of the organization; empty if none does."""
     statement = sql.SQL(
         "select id from {} where org_id = %(org_id)s and user_id <> %(user_id)s and id = any(%(ids)s) limit 1"
     ).format(_table_name(table))
@@ -167,18 +158,19 @@ async def ids_of_others(tx: Tx, scope: Scope, table: OwnedTable, ids: Sequence[s
 async def rows_mentioning(
     tx: Tx, scope: Scope, table: OwnedTable, hints: Sequence[str], *, extra: Sequence[str] = ()
 ) -> list[Row]:
-    """Return the rows whose text contains one of the hints: their key, texts and the extra columns."""
+    """Return this table's rows whose text contains one of the hints: their key, texts and the extra columns."""
     wanted = sql.SQL(", ").join(map(sql.Identifier, dict.fromkeys((*table.key, *table.text_columns, *extra))))
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(hints)s").format(
         wanted, _table_name(table), _owner_filter(table), _row_text(table)
     )
+    # Hints are words of letters and digits, so nothing in them has to be escaped.
     either = "|".join(hints)
     user = scope.user_id if table.is_personal else None
     return await tx.fetch_all(statement.as_string(), org_id=scope.org_id, user_id=user, hints=either)
 
 
 async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> list[Row]:
-    """Return the keys of the organization's rows whose text contains the word by itself."""
+    """Return the keys of the organization's rows in this table whose text contains the word by itself."""
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(pattern)s").format(
         sql.SQL(", ").join(map(sql.Identifier, table.key)), _table_name(table), _owner_filter(table), _row_text(table)
     )
@@ -187,18 +179,18 @@ async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> lis
 
 
 def _row_text(table: OwnedTable) -> sql.Composable:
-    """Return an expression for all texts of a row as one."""
+    """Return an SQL expression for all texts of a row as one."""
     texts = (sql.SQL("coalesce({}::text, '')").format(sql.Identifier(column)) for column in table.text_columns)
     return sql.SQL(" || ' ' || ").join(texts)
 
 
 def _escape_pattern(word: str) -> str:
-    """Return the word as a PostgreSQL pattern in which each character stands for itself."""
+    """Return the word as a PostgreSQL regular expression in which each character stands for itself."""
     return "".join(one if one.isalnum() else f"\\{one}" for one in word)
 
 
 async def update_row(tx: Tx, scope: Scope, table: OwnedTable, row: Row, changed: Mapping[str, Any]) -> None:
-    """Set these values in the row with this key."""
+    """Set these values in the table's row with this key."""
     sets = sql.SQL(", ").join(
         sql.SQL("{} = {}").format(sql.Identifier(c), sql.Placeholder(f"new_{c}")) for c in changed
     )
@@ -214,10 +206,13 @@ async def update_row(tx: Tx, scope: Scope, table: OwnedTable, row: Row, changed:
 
 
 def _owner_filter(table: OwnedTable) -> sql.Composable:
+    """Return the SQL condition for the scope's rows; an organization's table has rows only for no person."""
     if table.is_personal:
         return sql.SQL("org_id = %(org_id)s and user_id = %(user_id)s")
+    # Names both parameters, so that callers bind the same two for either kind of table.
     return sql.SQL("org_id = %(org_id)s and (%(user_id)s::text is null)")
 
 
 def _table_name(table: OwnedTable) -> sql.Identifier:
+    """Return the table's name in the schema `public`, quoted."""
     return sql.Identifier("public", table.name)

@@ -25,6 +25,7 @@ _MIN_COPY_CHARS = 50
 
 
 def _load_common_words() -> frozenset[str]:
+    """Return the words of `common_words.txt`, which are too common to identify a person."""
     return frozenset((resources.files(__package__) / "common_words.txt").read_text(encoding="utf-8").split())
 
 
@@ -38,7 +39,7 @@ def words_of(text: str) -> list[str]:
 
 
 def is_distinctive(word: str) -> bool:
-    """Say whether a word hardly ever occurs by chance: digits among letters, or a long number."""
+    """Say whether a word hardly ever occurs by chance: it has digits among letters, or is a long number."""
     has_digit = any(character.isdigit() for character in word)
     if word.isdigit():
         return len(word) >= 5
@@ -47,7 +48,7 @@ def is_distinctive(word: str) -> bool:
 
 @reads_outside_text
 def distinctive_words(forgotten: Iterable[str], kept: Iterable[str]) -> frozenset[str]:
-    """Return the identifying words of the forgotten texts that no kept text has."""
+    """Return the identifying words of the forgotten texts that no kept text has; they become marks."""
     elsewhere = {word for text in kept for word in words_of(text)}
     return frozenset(
         word for text in forgotten for word in words_of(text) if _can_identify(word) and word not in elsewhere
@@ -55,7 +56,7 @@ def distinctive_words(forgotten: Iterable[str], kept: Iterable[str]) -> frozense
 
 
 def _can_identify(word: str) -> bool:
-    """Say whether a word is rare enough to be a mark."""
+    """Say whether a word is rare enough to identify what is forgotten."""
     if word.isdigit():
         return len(word) >= 4 and _YEAR.fullmatch(word) is None
     return (
@@ -84,20 +85,23 @@ class ForgottenTraces:
 
     @cached_property
     def _phrase_runs(self) -> tuple[str, ...]:
-        """The phrases that are specific enough, as runs of case-folded words."""
+        """The forgotten phrases that are specific enough, each as its case-folded words between blanks."""
         found = {tuple(_WORD.findall(phrase)) for phrase in self.phrases}
         return tuple(_word_run(map(str.casefold, one)) for one in sorted(found) if _is_specific_enough(one))
 
     @cached_property
     def _folded_marks(self) -> frozenset[str]:
+        """The marks (identifying words), case-folded: lower case alone misses letters such as ß."""
         return frozenset(mark.casefold() for mark in self.marks)
 
     def _is_marked(self, word: str) -> bool:
+        """Say whether the word is a mark, an identifying word of what is forgotten."""
         return word.lower() in self.marks or word.casefold() in self._folded_marks
 
     @cached_property
     def search_hints(self) -> tuple[str, ...]:
-        """Words of which at least one is in every text with a trace; for finding such texts quickly."""
+        """Words of which every text with a trace contains at least one; for finding such texts in the database."""
+        # The longest word of a phrase stands for it: every text with the phrase has it.
         longest = {
             max(found, key=len) for phrase in self.phrases if (found := words_of(phrase)) and _is_specific_enough(found)
         }
@@ -105,13 +109,13 @@ class ForgottenTraces:
         return tuple(sorted({form for word in spelt for form in (word, word.upper(), word.title())}))
 
     def certain_traces(self) -> "ForgottenTraces":
-        """Return only the traces that cannot come from anyone else: for the organization's texts, which many share."""
+        """Return only the traces that no one else's words can be: for texts that the organization shares."""
         phrases = tuple(p for p in self.phrases if len(words_of(p)) >= 4 or any(map(is_distinctive, words_of(p))))
         return ForgottenTraces(phrases=phrases, marks=frozenset(filter(is_distinctive, self.marks)), copies=self.copies)
 
     @reads_outside_text
     def redact_text(self, text: str, *, sentences: bool = True) -> str:
-        """Return the text with its traces covered.
+        """Return the text with what is forgotten covered by `█`: its phrases, and the sentences of its marks.
 
         A mark covers its whole sentence; with `sentences` off, as in a person's own words, only itself.
         """
@@ -126,11 +130,11 @@ class ForgottenTraces:
         return _SENTENCE.sub(lambda found: blank_out(found[0]) if self.has_mark(found[0]) else found[0], text)
 
     def has_mark(self, text: str) -> bool:
-        """Say whether a word of the text is a mark."""
+        """Say whether a word of the text is a mark, an identifying word of what is forgotten."""
         return any(map(self._is_marked, _WORD.findall(text)))
 
     def _find_phrases(self, text: str) -> Iterator[TextSpan]:
-        """Yield where a phrase occurs, whatever is between its words and in whichever case.
+        """Yield where a forgotten phrase occurs in the text, whatever stands between its words, in any case.
 
         The text's words are joined to one run and the phrases searched in it, which takes the same time whatever they
         are; a pattern of a phrase takes the product of both lengths where the text nearly repeats it.
@@ -145,7 +149,7 @@ class ForgottenTraces:
                 at = run.find(phrase, ends[last])
 
     def redact_json(self, value: Any, *, sentences: bool = True) -> Any:
-        """Return the JSON value with the traces in every text covered."""
+        """Return the JSON value with the traces of what is forgotten covered in every text."""
         if isinstance(value, str):
             return self.redact_text(value, sentences=sentences)
         if isinstance(value, list):
@@ -157,12 +161,12 @@ class ForgottenTraces:
 
 @reads_outside_text
 def blank_out(text: str) -> str:
-    """Return as many covering characters as the text has; line breaks stay."""
+    """Return as many `█` as the text has characters; line breaks stay."""
     return "".join("\n" if character == "\n" else REDACTION_CHAR for character in text)
 
 
 def redact_spans(text: str, spans: Sequence[TextSpan]) -> str:
-    """Return the text with these ranges covered."""
+    """Return the text with these ranges of characters covered."""
     pieces, at = [], 0
     for span in sorted(spans, key=lambda one: one.start):
         start, end = max(at, span.start), max(at, span.end)
@@ -172,16 +176,17 @@ def redact_spans(text: str, spans: Sequence[TextSpan]) -> str:
 
 
 def _is_specific_enough(found: Sequence[str]) -> bool:
-    """Say whether a phrase is long or distinctive enough to be searched for."""
+    """Say whether a phrase is long or distinctive enough to be searched for in other texts."""
     return len(found) >= 2 or any(is_distinctive(word.lower()) or len(word) >= 8 for word in found)
 
 
 def _word_run(found: Iterable[str]) -> str:
+    """Return the words joined by blanks, with one at each end, so that only whole words match."""
     return f" {' '.join(found)} "
 
 
 def _text_run(found: Sequence[re.Match[str]]) -> tuple[str, list[int], list[int]]:
-    """Return the words as one run, each word's place in it, and the place where a search goes on after it.
+    """Return the words as one run, each word's place in it, and where a search goes on after each.
 
     A phrase's words are at most six characters apart; where the text has more between two, the run is broken.
     """

@@ -54,7 +54,7 @@ class BackupArchive:
 
 
 async def find_tools(url: str, bin_dir: Path | None) -> Binaries:
-    """Return programs that can read this server: the bundled ones, or those on the PATH where the server is newer.
+    """Return pg_dump and its like for this server: the bundled ones, or those on the PATH where the server is newer.
 
     Raises Misconfigured where neither are new enough.
     """
@@ -78,10 +78,12 @@ async def find_tools(url: str, bin_dir: Path | None) -> Binaries:
 
 async def dump_database(url: str, file: Path, tools: Binaries, report: ReportProgress) -> None:
     """Write the whole database, as of one moment, into the file; a failed attempt leaves no file."""
+    # Beside the file, so that the rename below stays on one disk and is atomic.
     draft = file.with_name(f".{file.name}.partial")
     try:
         # Create the file before pg_dump opens it, so that its permissions are right at every moment.
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        # Without owners and grants: the database that it is restored into has its own.
         options = ("--format=custom", "--no-owner", "--no-acl", "--verbose", f"--file={draft}")
         await _run_program(tools, "pg_dump", (*options, "--schema=public", "--extension=vector"), url, report)
         with draft.open("rb") as written:
@@ -109,9 +111,11 @@ async def read_archive(file: Path, tools: Binaries) -> BackupArchive:
 
 async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProgress, *, total: int) -> None:
     """Replace the database's contents with those of the file in one transaction: on failure nothing is changed."""
+    # psql and not pg_restore, so that dropping the old tables is in the same transaction as loading.
     loading = await _start_program(tools, "psql", ("-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction"), url)
     assert loading.stdin is not None
     assert loading.stderr is not None
+    # Read meanwhile: psql would block on a full pipe, and the loop below on psql.
     reading = asyncio.create_task(loading.stderr.read())
     count = 0
     try:
@@ -137,7 +141,7 @@ async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProg
 
 
 async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
-    """Yield the archive as SQL, line by line."""
+    """Yield the backup archive as SQL, line by line."""
     process = await asyncio.create_subprocess_exec(
         *(tools.program_path("pg_restore"), "--no-owner", "--no-acl", "--no-comments", "--file=-", str(file)),
         stdout=asyncio.subprocess.PIPE,
@@ -150,6 +154,7 @@ async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
     settings = True
     try:
         async for line in process.stdout:
+            # Only above the schema's first statement: a row of a COPY may begin with the same words.
             settings = settings and not line.startswith((b"CREATE ", b"COPY "))
             # The schema exists and is not dropped: another role may own it.
             if (settings and line.startswith(UNSUPPORTED_SETTING)) or line.startswith(b"CREATE SCHEMA public"):
@@ -167,7 +172,7 @@ async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
 
 
 async def _pg_restore_output(tools: Binaries, file: Path, *options: str) -> str:
-    """Return what pg_restore prints about the file."""
+    """Return what pg_restore prints about the archive file; raise Invalid where it cannot read it."""
     process = await asyncio.create_subprocess_exec(
         *(tools.program_path("pg_restore"), *options, str(file)),
         stdout=asyncio.subprocess.PIPE,
@@ -183,7 +188,7 @@ async def _pg_restore_output(tools: Binaries, file: Path, *options: str) -> str:
 
 
 async def _run_program(tools: Binaries, program: str, options: Sequence[str], url: str, report: ReportProgress) -> None:
-    """Run a program to its end and report each dumped table; raise DatabaseDown with its errors where it fails."""
+    """Run pg_dump or the like to its end and report each table; raise DatabaseDown with its errors if it fails."""
     process = await _start_program(tools, program, options, url)
     assert process.stderr is not None
     kept: list[str] = []
@@ -200,7 +205,7 @@ async def _run_program(tools: Binaries, program: str, options: Sequence[str], ur
 
 
 async def _start_program(tools: Binaries, program: str, options: Sequence[str], url: str) -> asyncio.subprocess.Process:
-    """Start a client program, with the password in its environment: any user may read a command line."""
+    """Start a PostgreSQL program, the password in its environment: any user may read a command line."""
     parts = conninfo_to_dict(url)
     password = parts.pop("password", None)
     target = make_conninfo(**parts)  # type: ignore[arg-type]
@@ -214,6 +219,7 @@ async def _start_program(tools: Binaries, program: str, options: Sequence[str], 
 
 
 def _last_line(output: str) -> str:
+    """Return the last line of a program's output without its prefix, as the reason for a failure."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return lines[-1].removeprefix("pg_restore: ").removeprefix("error: ").rstrip(".") if lines else "no reason given"
 
@@ -258,6 +264,7 @@ async def count_contents(url: str) -> DatabaseContents:
 
 
 async def _fetch_count(connection: psycopg.AsyncConnection, query: sql.SQL | sql.Composed) -> int:
+    """Return the single number that the query selects."""
     row = await (await connection.execute(query)).fetchone()
     return int(row[0]) if row else 0
 
@@ -266,7 +273,7 @@ GapSubject = Literal["forgettings", "revocations", "withdrawals"]
 
 
 async def read_gap(connection: psycopg.AsyncConnection, subject: GapSubject) -> datetime | None:
-    """Return when the database was restored without this knowledge; None for one that has it all."""
+    """Return when the database was restored without its ledger, revocations or withdrawals; None if it has all."""
     there = await (await connection.execute("select to_regclass('restore_gaps')")).fetchone()
     if there is None or there[0] is None:
         return None
@@ -276,13 +283,13 @@ async def read_gap(connection: psycopg.AsyncConnection, subject: GapSubject) -> 
 
 
 async def load_gap(tx: Tx, subject: GapSubject) -> datetime | None:
-    """Return the same as `read_gap`, in a transaction of the restored database: its backup may have had a gap."""
+    """Return since when the restored database lacks its ledger, revocations or withdrawals; None for no gap."""
     row = await tx.fetch_one_or_none("select since from restore_gaps where subject = %(subject)s", subject=subject)
     return None if row is None else row["since"]
 
 
 async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
-    """Record that the restored database lacks this knowledge; an earlier record stays as it is."""
+    """Insert into `restore_gaps` that the restored database lacks this subject's records; keep an earlier row."""
     await tx.execute(
         "insert into restore_gaps (subject, since) values (%(subject)s, %(since)s) on conflict (subject) do nothing",
         subject=subject,
@@ -291,5 +298,5 @@ async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
 
 
 async def delete_gap(tx: Tx, subject: GapSubject) -> None:
-    """Delete the record of a gap, because the knowledge was carried over after all."""
+    """Delete the subject's row of `restore_gaps`, because its records were carried over after all."""
     await tx.execute("delete from restore_gaps where subject = %(subject)s", subject=subject)

@@ -151,7 +151,7 @@ _HIGHEST_PORT = 65_535
 
 
 def explain_error(error: psycopg.Error, url: str, *, embedded: bool = False) -> str:
-    """Return the cause of the failure and the next step; never the password."""
+    """Return why connecting failed and the next step, in a sentence or two; never the password."""
     if may_show_password(url):
         return UNREADABLE_URL_DETAIL
     target = parse_target(url)
@@ -167,7 +167,7 @@ def explain_error(error: psycopg.Error, url: str, *, embedded: bool = False) -> 
 
 
 def parse_target(url: str) -> DatabaseTarget | None:
-    """Return the user, server and database of a URL as libpq reads it.
+    """Return user, server and database that a URL names, as libpq reads it; None where that is not certain.
 
     None when libpq cannot read it, or may have taken part of the password for one of them.
     """
@@ -187,7 +187,7 @@ def parse_target(url: str) -> DatabaseTarget | None:
 
 
 def may_show_password(url: str) -> bool:
-    """Say whether host, port or database, as libpq reads the URL, may be a piece of a password with special characters.
+    """Say whether host, port or database in this URL may be part of a password with special characters.
 
     The user and password end at the first @, unless a / comes before it: then libpq takes both for host and port.
     """
@@ -205,7 +205,7 @@ def may_show_password(url: str) -> bool:
 
 
 def server_shortcoming(*, server_version: int, vector_version: str | None) -> str | None:
-    """Return what the server lacks, or None when it is new enough.
+    """Return what PostgreSQL or pgvector on the server lacks, as a sentence; None when both are new enough.
 
     `vector_version` is the installed version of pgvector, or else the one that can be installed.
     """
@@ -243,10 +243,12 @@ async def check_server(connection: psycopg.AsyncConnection) -> None:
 
 
 def _version_numbers(version: str) -> tuple[int, ...]:
+    """Return major and minor version as numbers, for comparison."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def _without_password(message: str, url: str) -> str:
+    """Return the message with the URL's password replaced by "…"."""
     password = conninfo_to_dict(url).get("password")
     return message.replace(str(password), "…") if password else message
 
@@ -271,7 +273,7 @@ _TCP_OPTIONS = {
 
 
 def connection_options(url: str, *, connect_timeout_s: int, session: bool) -> dict[str, Any]:
-    """Return the driver's options for this URL; options that the URL sets itself are kept.
+    """Return psycopg's options for this URL (timeouts, time zone); options that the URL sets itself are kept.
 
     `session` sets the timeouts and time zone for the whole connection, which a pooler in transaction mode refuses.
     """
@@ -280,6 +282,7 @@ def connection_options(url: str, *, connect_timeout_s: int, session: bool) -> di
     chosen = {name: value for name, value in defaults.items() if name not in given}
     if session:
         settings = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS.items())
+        # The URL's own options come last, so they win.
         chosen["options"] = f"{settings} {given.get('options') or ''}".strip()
     return chosen
 

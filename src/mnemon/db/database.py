@@ -36,7 +36,7 @@ class Listener(Protocol):
     """A source of PostgreSQL notifications; the driver's connection is one."""
 
     def notifies(self, *, timeout: float | None = None, stop_after: int | None = None) -> AsyncGenerator[Notify]:
-        """Yield each notification, for at most `timeout` seconds."""
+        """Yield each PostgreSQL notification, for at most `timeout` seconds."""
         ...
 
 
@@ -87,10 +87,11 @@ class Database:
         attached: SharedObjects | None = None,
         connection_class: type[PipelinedConnection] = PipelinedConnection,
     ) -> None:
+        """Configure the pool and the timeouts; `open` connects."""
         self.url = url
         self.attached = attached or SharedObjects()
         """Caches and counters that live as long as this database, one object of each class."""
-        self.way = RequestPriority()
+        self.request_priority = RequestPriority()
         """Lets foreground requests go ahead of background jobs."""
         self.disk_full = False
         """Whether a statement has failed on a full disk since `check_disk` last succeeded."""
@@ -105,16 +106,17 @@ class Database:
         return self._clock.now()
 
     async def open(self) -> None:
-        """Start opening connections; requests wait until there is one."""
+        """Start opening connections to the database; requests wait until there is one."""
         if self._listen_url is None:
             log.warning("notifications_off", next_step="Set MNEMON_LISTEN_URL to a URL that goes past the pooler.")
         self._pool.open()
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections to the database."""
         await self._pool.close()
 
     async def _open_connection(self, connection_class: type[PipelinedConnection]) -> PipelinedConnection:
+        """Open one connection of the pool, with the session's settings and none of psycopg's own preparing."""
         options = connection_options(self.url, connect_timeout_s=CONNECT_TIMEOUT_S, session=self._prepared)
         # With a prepare_threshold the driver would prepare statements itself, and at a rollback run DEALLOCATE ALL,
         # which drops those of PipelinedConnection too.
@@ -126,7 +128,7 @@ class Database:
 
     @asynccontextmanager
     async def tx(self, org_id: str | None, *, within_s: float | None = None) -> AsyncIterator[Tx]:
-        """Run a transaction for one organization; None sees no tenant row and is for the runner's queries of `work`.
+        """Run a transaction for one organization; with None it sees no tenant's row, only the queue `work`.
 
         `within_s` bounds the wait for a connection and the wait for each round's results, for callers that cannot wait
         as long as the default.
@@ -141,13 +143,14 @@ class Database:
         async with self._lazy_transaction([plain_statement("BEGIN"), *self._session_statements()], None) as transaction:
             yield self._make_tx(transaction, None)
 
-    # The role and the organization are set by SET LOCAL, which ends with the transaction, so a pooled connection
-    # cannot carry an organization over to the next one.
     def _make_tx(self, transaction: LazyTransaction, org_id: str | None) -> Tx:
-        return Tx(transaction, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
+        """Return the transaction object that rooms use, stamped with the current time."""
+        return Tx(
+            transaction, org_id=org_id, now=self._clock.now(), priority=self.request_priority, attached=self.attached
+        )
 
     async def read_once(self, org_id: str, sql: str, /, *, within_s: float | None = None, **params: Any) -> list[Row]:
-        """Return the rows of one reading statement, in a transaction of a single round trip: for frequent reads."""
+        """Return the rows of one read-only statement, run as a transaction in a single round trip."""
         statement = Statement(sql, params)
         with span("transaction", org=org_id):
             async with self._lazy_transaction(
@@ -164,12 +167,14 @@ class Database:
         self.disk_full = False
 
     def _begin_statements(self, org_id: str | None, begin: str = "BEGIN") -> list[Statement]:
-        """Return the statements that begin a transaction and set its role and organization, sent in one round.
+        """Return BEGIN and the SET LOCALs of role and organization, which go out with the first statement.
 
         They hold literals, since Citus does not see `set_config`.
         """
         if org_id is not None and ORG_NAME_PATTERN.fullmatch(org_id) is None:
+            # The name becomes part of the SQL text below.
             raise ValueError("not an organization's name")
+        # SET LOCAL ends with the transaction, so a pooled connection cannot carry an organization over to the next one.
         return [
             plain_statement(begin),
             *self._session_statements(),
@@ -178,7 +183,7 @@ class Database:
         ]
 
     def _session_statements(self) -> list[Statement]:
-        """Return the settings that a pooler's connection may lack; other connections were opened with them."""
+        """Return the SET LOCALs that a pooler's connection needs; other connections were opened with them."""
         if self._prepared:
             return []
         return [plain_statement(f"SET LOCAL {name} = '{value}'") for name, value in SESSION_SETTINGS.items()]
@@ -187,8 +192,9 @@ class Database:
     async def _lazy_transaction(
         self, begin: Sequence[Statement], within_s: float | None
     ) -> AsyncIterator[LazyTransaction]:
-        """Run a transaction that begins with these statements: commit it at the end, or roll back on an exception."""
+        """Run a transaction that begins with these statements; commit at the end, roll back on an exception."""
         borrow = partial(self._borrow_connection, within_s)
+        # A restart of the server leaves every pooled connection dead, so each of them may have to be passed over.
         transaction = LazyTransaction(
             begin, borrow=borrow, give_back=self._pool.return_connection, tries=self._pool.size
         )
@@ -204,6 +210,7 @@ class Database:
                 transaction.release_connection()
 
     async def _borrow_connection(self, within_s: float | None) -> PipelinedConnection:
+        """Borrow a connection from the pool and set its time limit; raise NoConnection after the wait."""
         # While the server is down, requests fail within seconds instead of piling up for the whole timeout.
         longest = DOWN_WAIT_S if self._pool.down else self._timeout_s
         connection = await self._pool.borrow_connection(longest if within_s is None else min(within_s, longest))
@@ -212,7 +219,7 @@ class Database:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Raise the driver's and the pool's errors as errors for callers; note a full disk or a server that hangs."""
+        """Raise errors of psycopg and the pool as ours inside the block; note a full disk or a hanging server."""
         try:
             yield
         except NoConnection as error:
@@ -231,7 +238,7 @@ class Database:
 
     @asynccontextmanager
     async def listen(self, channel: str) -> AsyncIterator[Listener]:
-        """Open a connection of its own that receives the channel's notifications."""
+        """Open a separate connection that receives the channel's notifications; closed with the block."""
         if self._listen_url is None:
             yield SilentListener()
             return

@@ -34,6 +34,7 @@ class LazyTransaction:
         give_back: Callable[[PipelinedConnection], None],
         tries: int,
     ) -> None:
+        """Prepare a transaction; no connection is borrowed and nothing sent before the first statement."""
         self._begin = begin
         self._borrow = borrow
         self._give_back = give_back
@@ -46,11 +47,11 @@ class LazyTransaction:
         """Whether anything was sent that may write; only then does it matter whether a lost COMMIT arrived."""
 
     def defer(self, statement: Statement) -> None:
-        """Queue a statement to be run with the next one, or with the commit; its error is raised there."""
+        """Queue an SQL statement to be sent with the next one, or with the commit; its error is raised there."""
         self._deferred.append(statement)
 
     def defer_to_commit(self, statement: Statement) -> None:
-        """Queue a statement to be run after all others, in the round of the commit."""
+        """Queue an SQL statement to be sent after all others, in the round of the commit."""
         self._at_commit.append(statement)
 
     def cancel_deferred(self, statement: Statement) -> bool:
@@ -61,7 +62,7 @@ class LazyTransaction:
         return True
 
     async def begun_connection(self) -> PipelinedConnection:
-        """Return the connection, inside the transaction."""
+        """Return the borrowed connection with the transaction begun on it, sending what is deferred."""
         self._wrote = True  # the caller may write through it unseen
         if self._connection is None or self._deferred:
             await self.send_statements()
@@ -69,7 +70,7 @@ class LazyTransaction:
         return self._connection
 
     async def send_statements(self, *statements: Statement) -> None:
-        """Run the statements after the deferred ones; replace a connection that a server restart left dead.
+        """Send the deferred statements and these in one round; retry the first round on another connection.
 
         Only the first round may be sent to a second connection. It begins a transaction that it does not commit, so
         the first connection can have done nothing that lasts; `read_once` commits in it, but in a transaction that the
@@ -98,7 +99,7 @@ class LazyTransaction:
         raise lost
 
     async def read_once(self, statement: Statement) -> None:
-        """Begin, run one reading statement and commit in one round; raise ValueError for a statement that may write."""
+        """Begin, run one statement and commit in one round; raise ValueError for a statement that may write."""
         if not is_read_only(statement.sql):
             raise ValueError("read_once may send its statement twice, so it only reads; write in a transaction")
         await self.send_statements(statement, plain_statement("COMMIT"))
@@ -130,7 +131,7 @@ class LazyTransaction:
             raise
 
     async def roll_back(self) -> None:
-        """Roll back the transaction; close a connection on which that fails, and the pool replaces it."""
+        """Roll back the transaction; close a connection on which that fails, so that the pool replaces it."""
         connection = self._connection
         if connection is None or connection.closed or connection.pgconn.transaction_status == TransactionStatus.IDLE:
             return
@@ -143,23 +144,26 @@ class LazyTransaction:
             raise
 
     async def roll_back_to(self, savepoint: str) -> None:
-        """Roll back to the savepoint, and drop the statements deferred since."""
+        """Roll back to the savepoint, and drop the statements deferred since it."""
+        # All of it was deferred after the savepoint: what came before was sent with it.
         self._deferred.clear()
         if self._connection is not None and not self._connection.closed:
             await self._connection.run_round(plain_statement(f"ROLLBACK TO SAVEPOINT {savepoint}"))
 
     def release_connection(self) -> None:
-        """Return the connection to the pool."""
+        """Return the borrowed connection to the pool."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self._give_back(connection)
 
     @property
     def _has_begun(self) -> bool:
+        """Whether the transaction's BEGIN was sent, so that it is no longer among the deferred statements."""
         return self._begin[0] not in self._deferred
 
 
 def _may_write(statement: Statement) -> bool:
+    """Say whether the statement may write or lock a row; SET LOCAL and pure reads do not."""
     return not statement.sql.startswith("SET LOCAL ") and not is_read_only(statement.sql)
 
 
@@ -171,13 +175,14 @@ class StatementBatcher:
     """Runs coroutines until each is done or waits for a result, then sends all their statements in one round."""
 
     def __init__(self, send: Callable[..., Awaitable[None]]) -> None:
+        """Batch statements into rounds that `send` takes."""
         self._send = send
         self._queued: list[PendingStatement] = []
         self._running = 1
         """Readers that are not waiting; at first only the caller of `run_readers`."""
 
     async def run_readers(self, *readers: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
-        """Run the coroutines concurrently and return their results in order; a failure cancels the others."""
+        """Run the coroutines, their statements sent in shared rounds; return their results in order."""
         if not readers:
             return ()
         # Minus one: the caller, counted so far, now waits for its readers.
@@ -188,18 +193,21 @@ class StatementBatcher:
             return tuple(await asyncio.gather(*tasks))
         finally:
             for task in tasks:
-                if not task.cancelling():  # a second cancel would interrupt the reader that is cancelling its statement
+                # A second cancel would interrupt the reader that is cancelling its statement.
+                if not task.cancelling():
                     task.cancel()
+            # Waited for, so that no reader still uses the connection when the transaction ends.
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run_statement(self, statement: Statement) -> None:
-        """Queue a statement for the next round and wait for its result."""
+        """Queue a reader's statement for the next round and wait for its result."""
         waiter = asyncio.get_running_loop().create_future()
         self._queued.append((statement, waiter))
         await self._wait_or_send()
         await waiter
 
     async def _run_reader(self, reader: Coroutine[Any, Any, Any], left: "_OpenReaders") -> Any:
+        """Run one reader to its end; unless it is the last, let the others' statements go out."""
         result = await reader
         left.number -= 1
         if left.number:  # when the last reader ends, the caller goes on in its place
@@ -207,7 +215,7 @@ class StatementBatcher:
         return result
 
     async def _wait_or_send(self) -> None:
-        """Count this reader as waiting; the last reader to wait sends the statements of all."""
+        """Count this reader as waiting; if all wait now, send their statements in one round."""
         self._running -= 1
         if self._running or not self._queued:
             return
@@ -223,6 +231,7 @@ class StatementBatcher:
 
 
 def _resolve_waiters(waiting: Sequence[PendingStatement], error: psycopg.Error | None) -> None:
+    """Wake the readers whose statements were sent, with the round's error if there is one."""
     for _, waiter in waiting:
         if waiter.done():  # its reader was cancelled while it waited
             continue
@@ -236,4 +245,5 @@ class _OpenReaders:
     """How many readers of one `run_readers` call are not done."""
 
     def __init__(self, number: int) -> None:
+        """Start with this many readers open."""
         self.number = number

@@ -47,7 +47,7 @@ class Migration:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its SQL, by which a changed migration is noticed."""
+        """The SHA-256 of the migration's SQL, by which a changed one is noticed."""
         return sha256(self.sql.encode()).hexdigest()
 
 
@@ -64,6 +64,7 @@ def shipped_migrations() -> tuple[Migration, ...]:
 
 
 def _room_migrations(room: Traversable) -> list[Migration]:
+    """Return the migrations of one package, from the files `NNNN_name.sql` in its folder."""
     folder = room.joinpath("migrations")
     if not folder.is_dir():
         return []
@@ -77,7 +78,7 @@ def _room_migrations(room: Traversable) -> list[Migration]:
 async def migrate_database(
     url: str, now: datetime, *, steps: Sequence[Migration] | None = None, login: str | None = None
 ) -> list[Migration]:
-    """Bring the database to this version's schema; return the migrations that were applied now.
+    """Apply the migrations that the database lacks, in order; return those applied now.
 
     `login` is the role the server signs in with, when it is not the one that owns the tables.
     """
@@ -97,7 +98,7 @@ async def migrate_database(
 
 @asynccontextmanager
 async def _migration_lock(connection: psycopg.AsyncConnection) -> AsyncIterator[None]:
-    """Run a transaction that only one migrating process is in at a time.
+    """Run the block in a transaction with the migration lock, which one process at a time holds.
 
     The lock ends with the transaction: a session's lock would stay with a pooler's connection forever.
     """
@@ -131,18 +132,19 @@ async def _prepare_database(connection: psycopg.AsyncConnection, login: str | No
 
 
 async def _create_role(connection: psycopg.AsyncConnection) -> None:
-    """Create the role; another database of the same cluster may have created it at this moment."""
+    """Create the role mnemon_app; another database of the same server may be creating it at this moment."""
     try:
         async with connection.transaction():
             await connection.execute(
                 sql.SQL("CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS NOINHERIT").format(sql.Identifier(APP_ROLE))
             )
+    # Roles belong to the whole server; two that are created at once meet in the catalog's unique index.
     except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
         return
 
 
 async def applied_migrations(connection: psycopg.AsyncConnection) -> dict[int, str]:
-    """Return number and digest of every applied migration; none before the first."""
+    """Return number and digest of every migration the database has; none before the first."""
     row = await (await connection.execute("SELECT to_regclass('schema_migrations')")).fetchone()
     if row is None or row[0] is None:
         return {}
@@ -168,7 +170,7 @@ def check_applied(wanted: Sequence[Migration], done: dict[int, str]) -> None:
 
 
 async def _apply_migration(connection: psycopg.AsyncConnection, step: Migration, now: datetime) -> bool:
-    """Apply the migration; return False where it was already, perhaps by another process that migrates now."""
+    """Apply one migration; return False where it was already, perhaps by another process just now."""
     began = time.perf_counter()
     async with _migration_lock(connection):
         if step.number in await applied_migrations(connection):
@@ -184,7 +186,7 @@ async def _apply_migration(connection: psycopg.AsyncConnection, step: Migration,
 
 
 async def _secure_tables(connection: psycopg.AsyncConnection) -> None:
-    """Grant the application's role its rights, and put a policy on every table with a column `org_id`."""
+    """Grant mnemon_app its rights, and put row-level security on every table with a column `org_id`."""
     rows = await (
         await connection.execute(
             "SELECT c.relname, c.relrowsecurity, "
@@ -200,6 +202,7 @@ async def _secure_tables(connection: psycopg.AsyncConnection) -> None:
         if name == "schema_migrations":
             await connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(table, role))
             continue
+        # None of Mnemon's: those have `org_id` or are listed.
         if not owned and name not in UNSCOPED_TABLES:
             continue
         if name in READ_ONLY_TABLES:
@@ -272,6 +275,7 @@ async def unusable_tables(connection: psycopg.AsyncConnection) -> list[str]:
 async def check_role(tx: Tx) -> None:
     """Raise Misconfigured if row-level security does not bind the transaction's role, or a tenant table lacks it."""
     row = await tx.fetch_one(_ROLE_SQL)
+    # PostgreSQL exempts a table's owner from row-level security, as it does superusers.
     if row["exempt"] or row["owned"]:
         raise Misconfigured(
             f"The server's role {row['rolname']} is not bound by row-level security, so organizations would not be "

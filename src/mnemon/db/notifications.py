@@ -26,12 +26,13 @@ class Notifier:
     channel: ClassVar[str]
 
     def __init__(self) -> None:
+        """Start without subscribers and without a connection."""
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._listener: asyncio.Task[None] | None = None
 
     @contextmanager
     def subscribe(self, db: Database, key: str) -> Iterator[asyncio.Event]:
-        """Yield an event that is set when the key is notified."""
+        """Provide an event that is set whenever the key is notified on the channel by any process."""
         event = asyncio.Event()
         self._waiting[key].add(event)
         if self._listener is None:
@@ -50,6 +51,7 @@ class Notifier:
                 self._listener = None
 
     async def _listen(self, db: Database) -> None:
+        """Listen on the channel and set the events of each notified key; once at the start, those of all keys."""
         async with db.listen(self.channel) as connection:
             # What was notified before LISTEN stood, or while the connection was lost, reached nobody: all read once.
             for event in [one for events in self._waiting.values() for one in events]:
@@ -60,7 +62,7 @@ class Notifier:
 
 
 async def wait_for_any(*events: asyncio.Event) -> None:
-    """Wait until one of the events is set, or until it is time to read again."""
+    """Wait until one of the events is set, or until it is time to read the database again."""
     waiting = [asyncio.ensure_future(event.wait()) for event in events]
     try:
         await asyncio.wait(waiting, timeout=POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)

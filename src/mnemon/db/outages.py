@@ -28,7 +28,7 @@ class Outage:
     detail: str
 
     def make_error(self) -> Unavailable:
-        """Return the error for callers."""
+        """Return the error that callers get for this outage, with its code and next step."""
         return self.kind(self.detail, code=self.code)
 
 
@@ -109,7 +109,7 @@ OUTCOME_UNKNOWN_DETAIL = (
 
 
 def translate_error(error: psycopg.Error) -> Unavailable | None:
-    """Return the error for callers, or None where the database works and the error is a bug in Mnemon."""
+    """Return the Unavailable error for a psycopg error; None where it is a bug in Mnemon, not an outage."""
     if isinstance(error, CommitLost):
         return DatabaseDown(OUTCOME_UNKNOWN_DETAIL, code="outcome_unknown")
     if isinstance(error, RoundTimeout):
@@ -128,7 +128,8 @@ def translate_error(error: psycopg.Error) -> Unavailable | None:
 
 
 def find_outage(error: psycopg.Error) -> Outage | None:
-    """Return the known outage that this error is a case of, or None."""
+    """Return the known outage (by SQLSTATE, or by message without one) that a psycopg error is a case of, else None."""
+    # A refused connection carries no SQLSTATE: only there is the message looked at.
     message = "" if error.sqlstate else str(error)
     for one in OUTAGES:
         if error.sqlstate in one.states or (message and one.sign and re.search(one.sign, message, re.IGNORECASE)):

@@ -35,6 +35,7 @@ class RoundTimeout(psycopg.OperationalError):
     """The server did not answer a round in time; the connection is closed."""
 
     def __init__(self, seconds: float) -> None:
+        """Say after how many seconds the server had not answered."""
         super().__init__(f"the server did not answer within {seconds:g} s")
         self.seconds = seconds
 
@@ -52,6 +53,7 @@ class Statement:
     __slots__ = ("count", "params", "prepare", "rows", "sql", "tuples")
 
     def __init__(self, sql: str, params: Mapping[str, Any], *, tuples: bool = False, prepare: bool = True) -> None:
+        """Hold the SQL and its named parameters; `rows` and `count` are filled when it was run."""
         self.sql = sql
         self.params = params
         self.tuples = tuples
@@ -64,7 +66,7 @@ class Statement:
 
 
 def plain_statement(sql: str) -> Statement:
-    """Return a statement without parameters that is not worth preparing."""
+    """Return an SQL statement without parameters that is not worth preparing."""
     return Statement(sql, {}, prepare=False)
 
 
@@ -82,6 +84,7 @@ class _PendingRound:
     """A round that was sent: the expected results in order, and the results received so far."""
 
     def __init__(self) -> None:
+        """Start with nothing sent and nothing received."""
         self.expected: list[Statement | StatementChange] = []
         """What each result belongs to: a statement, or a PREPARE or DEALLOCATE sent ahead of one."""
         self.changes = False
@@ -95,6 +98,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
     """A connection that sends statements in rounds."""
 
     def __init__(self, pgconn: PGconn, row_factory: AsyncRowFactory[DictRow] = dict_row) -> None:
+        """Wrap libpq's connection, with a record of its own of what the server has prepared."""
         super().__init__(pgconn, row_factory)
         self.limit_s = ROUND_LIMIT_S
         """Longest wait for the results of a round; set by whoever borrows the connection."""
@@ -108,15 +112,15 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         self._own_prepared = PreparedStatements()
 
     async def run_round(self, *batch: Statement) -> None:
-        """Run the statements in order and store their results in them. Where one fails, none after it is run."""
+        """Run the SQL statements in one round trip and store their rows in them; none after a failed one is run."""
         await self.send_round(self.bind_statements(*batch))
 
     def bind_statements(self, *batch: Statement) -> list[BoundStatement]:
-        """Return the statements with converted parameters; raise where a value cannot be converted."""
+        """Return the SQL statements with parameters in PostgreSQL's wire format; raise where one cannot be."""
         return [self._bind_statement(one) for one in batch]
 
     async def send_round(self, bound: Sequence[BoundStatement]) -> None:
-        """Send bound statements and store their results: the second half of `run_round`. Log a round that was slow."""
+        """Send bound statements and store their rows: the second half of `run_round`. Log a slow round."""
         async with self.lock:
             began = time.monotonic()
             try:
@@ -127,7 +131,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                     statements.warn_slow([one.statement.sql for one in bound], seconds)
 
     async def _run_pipeline(self, bound: Sequence[BoundStatement]) -> None:
-        """Send the round and read its results; afterwards the record of prepared statements matches the server's."""
+        """Send the statements in one round and read the results; keep the record of prepared statements true."""
         pending = _PendingRound()
         try:
             self._write_round(bound, pending)
@@ -137,6 +141,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             await self._cancel_round(pending)
             raise
         except TimeoutError:
+            # A server that hangs would not answer a cancel request either, so the connection is given up.
             await self.close()
             raise RoundTimeout(self.limit_s) from None
         except psycopg.OperationalError as error:
@@ -153,12 +158,13 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         await self._store_results(pending)
 
     def _bind_statement(self, statement: Statement) -> BoundStatement:
+        """Return one statement with `$n` placeholders and its parameters in wire format."""
         query, names = positional_query(statement.sql)
         values = self._own_types.dump_sequence([statement.params[name] for name in names], [PyFormat.AUTO] * len(names))
         return BoundStatement(statement, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
 
     def _write_round(self, bound: Sequence[BoundStatement], pending: _PendingRound) -> None:
-        """Queue the round in libpq as one pipeline, preparing statements where needed."""
+        """Queue the statements in libpq as one pipeline, each with a PREPARE where needed."""
         pgconn = self.pgconn
         pgconn.enter_pipeline_mode()
         for statement, query, values, types, formats in bound:
@@ -174,6 +180,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         pgconn.pipeline_sync()
 
     def _write_change(self, change: StatementChange, pending: _PendingRound) -> None:
+        """Queue a PREPARE or DEALLOCATE in libpq, and expect its result."""
         if change.dropped:
             self.pgconn.send_query_params(b"DEALLOCATE " + change.name, None)
         else:
@@ -182,7 +189,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         pending.changes = True
 
     async def _read_results(self, pending: _PendingRound, seconds: float) -> None:
-        """Read all results of the round within so many seconds; may be called again after it was cancelled."""
+        """Read all results of a sent round within so many seconds; callable again after a cancellation."""
         pgconn = self.pgconn
         until = asyncio.get_running_loop().time() + seconds
         # While writing, also read: a server whose output buffer is full stops reading, and both sides would wait.
@@ -196,7 +203,8 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 continue
             result = pgconn.get_result()
             if result is None:
-                if pending.at_boundary:  # None ends each result; two in a row mean that nothing more will come
+                # None ends each result; two in a row mean that nothing more will come.
+                if pending.at_boundary:
                     raise psycopg.OperationalError("the server closed the connection")
                 pending.at_boundary = True
             elif result.status == ExecStatus.PIPELINE_SYNC:
@@ -206,7 +214,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 pending.results.append(result)
 
     def _settle_prepared(self, pending: _PendingRound) -> None:
-        """Undo the recorded changes that the server skipped: after an error it runs nothing more of a round."""
+        """Take back recorded PREPAREs that the server skipped: after an error it runs nothing more of a round."""
         if not pending.changes:
             return
         done = next(
@@ -218,7 +226,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         )
 
     async def _wait_ready(self, until: float, *, writing: bool = False) -> None:
-        """Wait until there is something to read, or room to write; raise TimeoutError where `until` passes first."""
+        """Wait until the socket can be read, or written; raise TimeoutError where `until` passes first."""
         loop, socket = asyncio.get_running_loop(), self.pgconn.socket
         ready = loop.create_future()
         # A plain timer, since asyncio.timeout takes 10 µs of the 100 that a round takes.
@@ -235,6 +243,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 loop.remove_writer(socket)
 
     async def _store_results(self, pending: _PendingRound) -> None:
+        """Store each result's rows in its statement; raise the error of the first that failed."""
         for expected, result in zip(pending.expected, pending.results, strict=True):
             if result.status not in _OK_STATUSES:
                 raise await self._error_of(result)
@@ -242,6 +251,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 await self._store_rows(expected, result)
 
     async def _store_rows(self, statement: Statement, result: PGresult) -> None:
+        """Convert a result's rows into Python values, in slices so that other tasks can run between."""
         statement.count = result.command_tuples or 0
         if not result.nfields:
             return
@@ -252,12 +262,14 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         slice_rows = max(1, _VALUES_PER_SLICE // result.nfields)
         for start in range(0, result.ntuples, slice_rows):
             if start:
-                await asyncio.sleep(0)  # the result is complete, so a pause does not keep the database waiting
+                # The result is complete, so a pause does not keep the database waiting.
+                await asyncio.sleep(0)
             statement.rows += self._own_loaders.load_rows(start, min(start + slice_rows, result.ntuples), make_row)
 
     async def _error_of(self, result: PGresult) -> psycopg.Error:
-        """Return the error of a result; close the connection where its prepared statements are stale."""
+        """Return the psycopg error of a failed result; close the connection where its prepared statements are stale."""
         error = error_from_result(result)
+        # 0A000: another process migrated a table; 26000: a pooler mixed up connections (decision 21).
         if error.sqlstate not in _STALE_STATEMENT_STATES or not self.prepares:
             return error
         await self.close()
@@ -266,7 +278,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         return psycopg.OperationalError("the tables were changed while this connection was open")
 
     async def _cancel_round(self, pending: _PendingRound) -> None:
-        """Cancel the running statements because nobody waits for the results; close the connection where that fails."""
+        """Cancel the running statements on the server, as their caller is gone; close the connection if that fails."""
         try:
             await self.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
             await self._read_results(pending, _CANCEL_TIMEOUT_S)
@@ -280,7 +292,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
 
 
 def _server_error(pending: _PendingRound) -> psycopg.Error | None:
-    """Return the error that the server sent before it closed the connection, or None: it names the cause."""
+    """Return the error that the server sent before it closed the connection, which names the cause; None without."""
     for result in pending.results:
         if result.status == ExecStatus.FATAL_ERROR:
             error = error_from_result(result)
@@ -290,10 +302,12 @@ def _server_error(pending: _PendingRound) -> psycopg.Error | None:
 
 
 def _wake_waiter(ready: "asyncio.Future[None]") -> None:
+    """Resolve the future of a task that waits for the socket."""
     if not ready.done():
         ready.set_result(None)
 
 
 def _time_out_waiter(ready: "asyncio.Future[None]") -> None:
+    """Raise TimeoutError in the task that waits for the socket."""
     if not ready.done():
         ready.set_exception(TimeoutError())

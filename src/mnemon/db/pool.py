@@ -45,6 +45,7 @@ class ConnectionPool:
         idle_s: float = MAX_IDLE_S,
         lifetime_s: float = MAX_LIFETIME_S,
     ) -> None:
+        """Configure a pool whose connections `make` opens; nothing is lent before `open`."""
         self.size = size
         self.down = False
         """Whether connecting has failed for a while or the server hangs; waits are then short."""
@@ -66,21 +67,21 @@ class ConnectionPool:
 
     @property
     def open_count(self) -> int:
-        """How many connections are open, lent or not."""
+        """How many database connections are open, lent or not."""
         return len(self._opened_at)
 
     @property
     def idle_count(self) -> int:
-        """How many open connections are not lent."""
+        """How many open database connections are not lent."""
         return len(self._idle)
 
     @property
     def waiting_count(self) -> int:
-        """How many tasks wait for a connection."""
+        """How many tasks wait for a database connection."""
         return len(self._waiting)
 
     def open(self) -> None:
-        """Allow borrowing, and start opening the first connection."""
+        """Allow borrowing connections, and start opening the first one."""
         self._closed = False
         self._open_one()
 
@@ -128,11 +129,12 @@ class ConnectionPool:
             raise NoConnection(f"no connection within {wait_s:g} s") from None
 
     def return_connection(self, connection: PipelinedConnection) -> None:
-        """Take a connection back, and hand it to the task that has waited longest."""
+        """Take a connection back and hand it to the task that waited longest; close one that is not usable."""
         if self._closed or not self._is_usable(connection):
             self._close_connection(connection)
             self._open_wanted()
             return
+        # One that is done was cancelled in this turn of the event loop and has not left the queue yet.
         waiter = next((one for one in self._waiting if not one.done()), None)
         if waiter is not None:
             del self._waiting[waiter]
@@ -143,15 +145,17 @@ class ConnectionPool:
             self._tidying = asyncio.get_running_loop().call_later(self._idle_s, self._close_idle)
 
     def _is_usable(self, connection: PipelinedConnection) -> bool:
+        """Say whether a returned connection is outside a transaction, unbroken, and not too old."""
         at_rest = connection.pgconn.transaction_status == TransactionStatus.IDLE
         return at_rest and _loop_time() - self._opened_at[connection] < self._lifetime_s
 
     def _close_connection(self, connection: PipelinedConnection) -> None:
+        """Close the connection at once and forget it."""
         del self._opened_at[connection]
         connection.pgconn.finish()  # what `close()` of the driver does, without an await
 
     def _open_wanted(self) -> None:
-        """Open as many connections as are waited for and allowed; while connecting fails, one task is enough."""
+        """Start opening as many connections as tasks wait for and the size allows; one while connecting fails."""
         if self._closed or (self._failing_since is not None and self._connecting):
             return
         wanted = len(self._waiting) - len(self._connecting)
@@ -160,9 +164,11 @@ class ConnectionPool:
             self._open_one()
 
     def _open_one(self) -> None:
+        """Start a task that opens one connection."""
         self._connecting.add(asyncio.create_task(self._add_connection()))
 
     async def _add_connection(self) -> None:
+        """Open a connection, then more if tasks still wait."""
         task = asyncio.current_task()
         assert task is not None
         try:
@@ -173,6 +179,7 @@ class ConnectionPool:
         self._open_wanted()
 
     async def _connect_with_retry(self) -> None:
+        """Open a connection and lend or keep it; while it fails, retry as long as a task waits."""
         retry_s = _FIRST_RETRY_S
         while True:
             try:
@@ -212,4 +219,5 @@ class ConnectionPool:
 
 
 def _loop_time() -> float:
+    """Return the event loop's time in seconds."""
     return asyncio.get_running_loop().time()

@@ -32,7 +32,7 @@ _LABELS: dict[str, str] = {}
 
 @cache
 def load_statements(package: str) -> Mapping[str, str]:
-    """Return the package's statements by name.
+    """Return the SQL statements of a package's `queries.sql`, by name.
 
     SQL = load_statements("mnemon.jobs")
     rows = await tx.fetch_all(SQL["jobs"], org_id=scope.org_id)
@@ -43,7 +43,7 @@ def load_statements(package: str) -> Mapping[str, str]:
 
 
 def parse_statements(text: str) -> dict[str, str]:
-    """Return the statements of a file by name; each begins with a line `-- name: …`, with a comment below it.
+    """Return the SQL statements of a file's text by name; each begins with a line `-- name: …`.
 
     Raises ValueError where two have the same name.
     """
@@ -63,6 +63,7 @@ def positional_query(sql: str) -> tuple[bytes, tuple[str, ...]]:
     places: dict[str, int] = {}
 
     def number_placeholder(found: re.Match[str]) -> str:
+        """Return `$n` for a named parameter, the same n for the same name; `%` for `%%`."""
         name = found[1]
         return "%" if name is None else f"${places.setdefault(name, len(places) + 1)}"
 
@@ -71,12 +72,12 @@ def positional_query(sql: str) -> tuple[bytes, tuple[str, ...]]:
 
 @lru_cache(maxsize=2_000)
 def is_read_only(sql: str) -> bool:
-    """Say whether the statement surely writes nothing and locks no row; judged by its words, False in doubt."""
+    """Say whether the SQL surely writes nothing and locks no row; judged by its words, False in doubt."""
     return _WRITING_WORDS.search(_COMMENT.sub("", sql)) is None
 
 
 def statement_label(sql: str) -> str:
-    """Return a label of the statement for the log: its package and name, or else its first words up to any literal."""
+    """Return a label of the SQL for the log: its package and name, or else its first words up to any literal."""
     named = _LABELS.get(sql)
     if named is not None:
         return named
@@ -92,7 +93,7 @@ _MAX_LABELS = 5
 
 
 def warn_slow(statements: Sequence[str], seconds: float) -> None:
-    """Warn of a round that took longer than `SLOW_S`: which statements were in it, never their values."""
+    """Log a warning about a round that took longer than `SLOW_S`: which statements were in it, never their values."""
     labels = list(dict.fromkeys(statement_label(sql) for sql in statements))
     shown = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
     log.warning(
@@ -122,17 +123,20 @@ class PreparedStatements:
     """
 
     def __init__(self, most: int = MAX_PREPARED) -> None:
+        """Start with nothing prepared; keep at most this many."""
         self._most = most
         self._names: OrderedDict[PreparedKey, bytes] = OrderedDict()
 
     def __len__(self) -> int:
+        """Return how many statements the server will have prepared."""
         return len(self._names)
 
     def __contains__(self, key: PreparedKey) -> bool:
+        """Say whether the server will have this statement prepared."""
         return key in self._names
 
     def plan_use(self, key: PreparedKey) -> tuple[bytes, list[StatementChange]]:
-        """Return the statement's name and the changes to send ahead of it; from here on they count as done."""
+        """Return the prepared statement's name and the PREPARE or DEALLOCATE to send first; count them as done."""
         known = self._names.get(key)
         if known is not None:
             self._names.move_to_end(key)
@@ -148,7 +152,7 @@ class PreparedStatements:
         return name, changes
 
     def undo_changes(self, changes: Iterable[StatementChange]) -> None:
-        """Undo planned changes that the server did not carry out, the last one first."""
+        """Take back planned PREPAREs and DEALLOCATEs that the server skipped, the last one first."""
         for change in changes:
             if change.dropped:
                 self._names[change.key] = change.name
@@ -158,7 +162,7 @@ class PreparedStatements:
 
 
 def statement_name(key: PreparedKey) -> bytes:
-    """Return a name made from the statement's text and types.
+    """Return the name under which a statement is prepared: a hash of its text and types.
 
     The same name then means the same statement on every connection: a pooler that mixes up connections can cause an
     error, but never the execution of another statement.

@@ -26,6 +26,7 @@ class SharedObjects:
     """One object of each class: those given at the start, and others created without arguments when first requested."""
 
     def __init__(self, *given: object) -> None:
+        """Hold these objects, one of each class."""
         self._by_class: dict[type, object] = {type(one): one for one in given}
 
     def get_or_create(self, kind: type[SharedType]) -> SharedType:
@@ -64,11 +65,12 @@ class Tx:
         *,
         org_id: str | None,
         now: datetime,
-        way: RequestPriority,
+        priority: RequestPriority,
         attached: SharedObjects,
     ) -> None:
+        """Wrap a lazy transaction; nothing is sent yet."""
         self._transaction = transaction
-        self._priority = way
+        self._priority = priority
         self.attached = attached
         """Caches and counters that live as long as the database."""
         self.org_id = org_id
@@ -77,7 +79,8 @@ class Tx:
         """The time that all rows of this transaction are stamped with."""
         self.revisions: dict[str, int] = {}
         """By person, the first revision this transaction made: rows with it or a later one are not committed yet."""
-        self._entropy = secrets.randbits(79)  # of 80, so that counting up from it does not overflow
+        # 79 bits of 80, so that counting up from it does not overflow.
+        self._entropy = secrets.randbits(79)
         self._batcher: StatementBatcher | None = None
         self._savepoints = 0
         self._holds_locks = False
@@ -95,30 +98,30 @@ class Tx:
         return f"{prefix}_{make_ulid(self.now, self._entropy)}"
 
     async def fetch_all(self, sql: str, **params: Any) -> list[Row]:
-        """Return all rows."""
+        """Run the SQL and return all its rows as dicts."""
         return (await self._run_statement(Statement(sql, params))).rows
 
     async def fetch_unprepared(self, sql: str, **params: Any) -> list[Row]:
-        """Return all rows, by a plan made for these parameters: where filters may be absent, no one plan suits all."""
+        """Run the SQL, planned for these very parameters, and return all rows: for filters that may be absent."""
         return (await self._run_statement(Statement(sql, params, prepare=False))).rows
 
     async def fetch_one_or_none(self, sql: str, **params: Any) -> Row | None:
-        """Return the first row, or None."""
+        """Run the SQL and return its first row as a dict, None without one."""
         return next(iter((await self._run_statement(Statement(sql, params))).rows), None)
 
     async def fetch_one(self, sql: str, **params: Any) -> Row:
-        """Return the row of a statement that always returns one; raise LookupError where it does not."""
+        """Run SQL that always returns a row and return it; raise LookupError where it does not."""
         row = await self.fetch_one_or_none(sql, **params)
         if row is None:
             raise LookupError("a statement that must return a row returned none")
         return row
 
     async def execute(self, sql: str, **params: Any) -> int:
-        """Execute the statement; return how many rows it changed."""
+        """Run the SQL; return how many rows it changed."""
         return (await self._run_statement(Statement(sql, params))).count
 
     def defer(self, sql: str, **params: Any) -> None:
-        """Execute with the next statement, or with the commit: a write whose result nobody needs takes no round trip.
+        """Send the SQL with the next statement, or with the commit: a write whose result nobody needs.
 
         It takes its locks only then, so defer only what touches rows that this transaction has locked anyway.
         """
@@ -126,14 +129,14 @@ class Tx:
         self._has_deferred = True
 
     def defer_to_commit(self, sql: str, **params: Any) -> None:
-        """Execute after all other statements, together with the commit: for a row that many transactions wait for.
+        """Send the SQL after all other statements, with the commit: for a row that many transactions wait for.
 
         Rolling back to a savepoint does not undo it.
         """
         self._transaction.defer_to_commit(Statement(sql, params))
 
     async def execute_many(self, sql: str, rows: Sequence[Params]) -> int:
-        """Execute once per row, many rows per round trip; return how many rows were changed in all."""
+        """Run the SQL once per row, many rows per round trip; return how many rows were changed in all."""
         touched = 0
         for start in range(0, len(rows), _ROWS_PER_ROUND):
             statements = [Statement(sql, row) for row in rows[start : start + _ROWS_PER_ROUND]]
@@ -142,7 +145,7 @@ class Tx:
         return touched
 
     async def fetch_tuples(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
-        """Return all rows as tuples, read in PostgreSQL's binary format: vectors as text would be far slower."""
+        """Run the SQL and return its rows as tuples, read in PostgreSQL's binary format: fast for vectors."""
         return (await self._run_statement(Statement(sql, params, tuples=True))).rows
 
     @overload
@@ -158,10 +161,11 @@ class Tx:
     @overload
     async def gather(self, *readers: Reader[T]) -> tuple[T, ...]: ...
     async def gather(self, *readers: Reader[Any]) -> Any:
-        """Run the readers concurrently and return their results in order.
+        """Run the reading coroutines with their statements sent in shared round trips; return their results in order.
 
         Statements that they run at the same moment are sent in one round trip.
         """
+        # Nested: these readers join the rounds of the outer ones.
         if self._batcher is not None:
             return await self._batcher.run_readers(*readers)
         self._batcher = StatementBatcher(self._send_round)
@@ -172,10 +176,11 @@ class Tx:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """Roll back what fails inside, alone; the exception goes on. Setting and releasing it costs no round trip."""
+        """Roll back to here what fails inside, and let the exception go on; the savepoint costs no round trip."""
         self._savepoints += 1
         name = f"savepoint_{self._savepoints}"
         mark = plain_statement(f"SAVEPOINT {name}")
+        # Deferred, so that a block that sends nothing sets no savepoint either.
         self._transaction.defer(mark)
         try:
             yield
@@ -191,6 +196,7 @@ class Tx:
             self._transaction.defer(plain_statement(f"RELEASE SAVEPOINT {name}"))
 
     async def _run_statement(self, statement: Statement) -> Statement:
+        """Send the statement, inside `gather` with those of the other readers; return it with its rows."""
         if self._batcher is None:
             await self._send_round(statement)
         else:
@@ -198,6 +204,7 @@ class Tx:
         return statement
 
     async def _send_round(self, *statements: Statement) -> None:
+        """Send statements in one round; a background job lets requests go first until it holds locks."""
         # A background job lets requests go first between its reads too, but not once it holds locks they may wait for.
         if not self._holds_locks:
             self._holds_locks = self._has_deferred or not all(is_read_only(one.sql) for one in statements)

@@ -23,7 +23,7 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Length of its vectors; 0 for an endpoint of an unknown model that has not answered yet."""
+        """Length of the embedder's vectors; 0 for an endpoint of an unknown model that has not answered yet."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
@@ -31,12 +31,12 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close its connections, at the end of the process."""
+        """Close the embedder's connections, at the end of the process."""
         ...
 
 
 def scale_to_unit(rows: np.ndarray) -> np.ndarray:
-    """Scale the rows in place to length 1 and return them; a row of zeros stays as it is."""
+    """Scale the vectors in place to length 1 and return them; a vector of zeros stays as it is."""
     lengths: np.ndarray = np.linalg.norm(rows, axis=1, keepdims=True)
     np.divide(rows, lengths, out=rows, where=lengths > 0)
     return rows
@@ -46,6 +46,7 @@ class CachedEmbedder:
     """Calls its embedder only for texts that are not cached; the least recently used are evicted."""
 
     def __init__(self, embedder: Embedder, *, capacity: int = CACHE_CAPACITY) -> None:
+        """Put a cache of this many vectors in front of the embedder."""
         self._embedder = embedder
         self._capacity = capacity
         self._held: OrderedDict[str, np.ndarray] = OrderedDict()
@@ -57,11 +58,11 @@ class CachedEmbedder:
         return self._embedder.dimension
 
     async def close(self) -> None:
-        """Close the embedder's connections."""
+        """Close the connections of the embedder behind the cache."""
         await self._embedder.close()
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of the texts, each text embedded at most once."""
+        """Return the vectors of the texts, from the cache or the embedder; equal texts are embedded once."""
         missing = list(dict.fromkeys(text for text in texts if text not in self._held))
         fresh = dict(zip(missing, await self._embedder.embed(missing), strict=True)) if missing else {}
         # The rows are taken before anything is cached, which may evict others of these texts.
@@ -71,7 +72,7 @@ class CachedEmbedder:
         return np.stack(rows) if rows else np.zeros((0, self.dimension), dtype=np.float32)
 
     def _cache_vector(self, text: str, vector: np.ndarray | None) -> None:
-        """Cache the vector, mark the text as just used, and evict what exceeds the capacity."""
+        """Store the vector (None: keep the cached one), mark the text as just used, evict beyond the capacity."""
         if vector is not None and len(text) <= MAX_KEY_CHARS:
             self._held[text] = vector
         if text in self._held:

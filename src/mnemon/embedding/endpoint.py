@@ -45,6 +45,7 @@ class EmbeddingCall:
     """One request to the endpoint, with all its tries."""
 
     def __init__(self, model: str, texts: int) -> None:
+        """Start the time of a request for the vectors of this many texts."""
         self._began = time.monotonic()
         self._model = model
         self._texts = texts
@@ -54,12 +55,12 @@ class EmbeddingCall:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the call began."""
+        """Seconds since the embedding request began, all tries included."""
         return time.monotonic() - self._began
 
     @contextmanager
     def log_when_done(self) -> Iterator["EmbeddingCall"]:
-        """Write the log line when the request was answered or has failed; a cancelled one leaves none."""
+        """Write the embedding request's log line when it was answered or has failed; none if cancelled."""
         try:
             yield self
         except ModelDown as error:
@@ -92,6 +93,7 @@ class EndpointEmbedder:
     def __init__(
         self, name: str, *, base_url: str | None, api_key: str | None, timeout: float, http: httpx2.AsyncClient
     ) -> None:
+        """Configure the endpoint; `name` is a model, with `@dimension` where one is wanted."""
         wanted, at, size = name.rpartition("@")
         self.model = f"openai:{name}"
         self._asked = wanted if at else name
@@ -104,11 +106,11 @@ class EndpointEmbedder:
         self._resting_until = 0.0
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections to the embedding endpoint."""
         await self._http.aclose()
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of the texts. Raise ModelDown on failure, and at once for `REST_S` seconds after one."""
+        """Return the texts' vectors from the endpoint; raise ModelDown on failure and for `REST_S` seconds after."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         if time.monotonic() < self._resting_until:
@@ -123,7 +125,7 @@ class EndpointEmbedder:
         return np.concatenate(batches)
 
     async def _embed_batch(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of one request, retried while the failure may pass and time is left."""
+        """Return the vectors of one request's texts, retried while the failure may pass and time is left."""
         # Endpoints refuse an empty text, so a space is sent; `_parse_vectors` sets the rows of blank texts to zero.
         body: dict[str, Any] = {"model": self._asked, "input": [text[:MAX_TEXT_CHARS] or " " for text in texts]}
         if self._size:
@@ -135,6 +137,7 @@ class EndpointEmbedder:
                 call.status = response.status_code if response is not None else None
                 if response is not None and response.status_code < 400:
                     return self._parse_vectors(response, texts)
+                # A refusal does not pass by waiting; an overload (429, 5xx) may.
                 if response is not None and response.status_code < 500 and response.status_code != 429:
                     raise self._refused_error(response)
                 wait = _retry_delay(response, call.tries - 1)
@@ -145,15 +148,16 @@ class EndpointEmbedder:
             raise ModelDown(f"{self.model} is not available ({cause}). Check MNEMON_EMBEDDER_BASE_URL.")
 
     async def _post_request(self, body: dict[str, Any], left: float) -> httpx2.Response | None:
-        """Return the response, or None when the connection failed or took too long."""
+        """Post to the embedding endpoint; return the response, None when the connection failed or timed out."""
         try:
+            # Around the whole request: the client's own timeout counts anew for each read.
             async with asyncio.timeout(max(0.001, left)):
                 return await self._http.post(self._url, json=body, headers=self._headers)
         except (httpx2.TransportError, TimeoutError):
             return None
 
     def _parse_vectors(self, response: httpx2.Response, texts: Sequence[str]) -> np.ndarray:
-        """Return the response's vectors in the order of the texts. Raise ModelDown when they do not fit them."""
+        """Return the response's vectors in the order of the texts; raise ModelDown when they do not fit."""
         try:
             # The API numbers the vectors; it does not promise their order.
             data = sorted(response.json()["data"], key=lambda row: row["index"])
@@ -169,15 +173,17 @@ class EndpointEmbedder:
         return scale_to_unit(made)
 
     def _unusable_error(self, why: str) -> ModelDown:
+        """Return the error for an embedding response whose vectors cannot be used."""
         detail = f"{self.model} gave an answer that cannot be used: {why}. Check MNEMON_EMBEDDER."
         return ModelDown(detail, code="model_answer_unusable")
 
     def _refused_error(self, response: httpx2.Response) -> ModelDown:
+        """Return the error for an embedding request that the endpoint refused."""
         detail = f"{self.model} refused ({response.status_code}). Check MNEMON_EMBEDDER and MNEMON_EMBEDDER_API_KEY."
         return ModelDown(detail, code="model_refused")
 
 
 def _retry_delay(response: httpx2.Response | None, tried: int) -> float:
-    """Return the seconds to wait: the server's Retry-After, or a delay that doubles with each try."""
+    """Return the seconds to wait before asking again: the server's Retry-After, or a delay doubled with each try."""
     retry_after = response.headers.get("retry-after", "") if response is not None else ""
     return float(retry_after) if retry_after.isdigit() else float(0.25 * 2**tried)

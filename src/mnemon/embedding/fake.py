@@ -16,14 +16,15 @@ class FakeEmbedder:
     """Hashes each word into four positions of the vector."""
 
     def __init__(self, *, dimension: int = FAKE_DIMENSION) -> None:
+        """Make vectors of this length."""
         self.dimension = dimension
         self.model = f"fake-{dimension}"
 
     async def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing: the fake embedder has no connection."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors of the texts."""
+        """Return a vector per text, made of hashes of its words."""
         made = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(made, texts, strict=True):
             for word in _WORD_PATTERN.findall(text.lower()):
@@ -32,6 +33,7 @@ class FakeEmbedder:
 
 
 def _add_word(row: np.ndarray, word: str) -> None:
+    """Add 1 or -1 at four positions of the vector that the word's hash names."""
     digest = hashlib.sha256(word.encode()).digest()
     for place in range(0, 16, 4):
         number = int.from_bytes(digest[place : place + 4], "big")

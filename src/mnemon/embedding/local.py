@@ -37,12 +37,13 @@ class LocalEmbedder:
     dimension = LOCAL_DIMENSION
 
     def __init__(self) -> None:
+        """Find the model's files; they are loaded at first use."""
         self._weights_path = _model_file("weights", "l2_supercat_256.safetensors")
         self._tokenizer_path = _model_file("tokenizers", "l2_supercat_tokenizer_config.json")
         self._loading = threading.Lock()
 
     async def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing: the local embedder has no connection."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of the texts; long texts are embedded in a thread."""
@@ -67,6 +68,7 @@ class LocalEmbedder:
 
     @cached_property
     def _weights(self) -> np.ndarray:
+        """The token vectors, loaded from the file at first use."""
         from safetensors.numpy import load_file
 
         weights: np.ndarray = load_file(self._weights_path)["embedding.weight"]
@@ -74,6 +76,7 @@ class LocalEmbedder:
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
+        """The tokenizer, loaded at first use, without padding or truncation."""
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_path))

@@ -42,6 +42,7 @@ class MiniLmEmbedder:
     dimension = MINILM_DIMENSION
 
     def __init__(self) -> None:
+        """Find the model's files, which are loaded at first use; raise Misconfigured where something is missing."""
         if find_spec("onnxruntime") is None:
             raise _missing_package("onnxruntime")
         self._model_path = _model_file("model")
@@ -49,7 +50,7 @@ class MiniLmEmbedder:
         self._one_at_a_time = threading.Lock()
 
     async def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing: the embedder has no connection."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of the texts, computed in a thread."""
@@ -68,6 +69,7 @@ class MiniLmEmbedder:
 
     def _mean_pool(self, texts: Sequence[str]) -> np.ndarray:
         """Return the sum of each text's token vectors, padding left out."""
+        # Cut before it is tokenized: only MAX_TOKENS count, and the work on the rest would be lost.
         encoded = self._tokenizer.encode_batch([text[: MAX_TOKENS * 20] for text in texts])
         ids = np.array([one.ids for one in encoded], dtype=np.int64)
         mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
@@ -78,6 +80,7 @@ class MiniLmEmbedder:
 
     @cached_property
     def _onnx_session(self) -> Any:
+        """The ONNX model, loaded at first use, on one CPU thread."""
         # Imported by name, because the extra may not be installed where types are checked.
         onnxruntime = import_module("onnxruntime")
         options = onnxruntime.SessionOptions()
@@ -86,6 +89,7 @@ class MiniLmEmbedder:
 
     @cached_property
     def _tokenizer(self) -> Any:
+        """The tokenizer, loaded at first use, with padding and truncation at MAX_TOKENS."""
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_path))
@@ -95,7 +99,7 @@ class MiniLmEmbedder:
 
 
 def _model_file(which: str) -> Path:
-    """Return the file's path. Raise Misconfigured when it is missing or its hash differs."""
+    """Return the path of MiniLM's model or tokenizer; raise Misconfigured when it is missing or its hash differs."""
     package, name, digest = MODEL_FILES[which]
     spec = find_spec(package)
     places = spec.submodule_search_locations if spec else None
@@ -111,6 +115,7 @@ def _model_file(which: str) -> Path:
 
 
 def _missing_package(package: str) -> Misconfigured:
+    """Return the error for a package that the minilm extra needs."""
     return Misconfigured(
         f"MNEMON_EMBEDDER=minilm needs {package}, which is not installed. "
         "Install mnemon[minilm], or set MNEMON_EMBEDDER=local."

@@ -17,7 +17,7 @@ from mnemon.turn import Turn
 
 
 def add_unknown(applier: ProposalApplier, question: UnknownProposal) -> None:
-    """Add the question as an unknown; a question that is already on record is skipped."""
+    """Append the proposed question to the engagement as an unknown; skip one on record, reject a faulty one."""
     what = f"unknown: {question.question}"
     text, why = gates.collapse_spaces(question.question), gates.collapse_spaces(question.why_it_matters)
     if any(gates.normalize_words(each.question) == gates.normalize_words(text) for each in applier.document.unknowns):
@@ -36,9 +36,10 @@ def add_unknown(applier: ProposalApplier, question: UnknownProposal) -> None:
 
 
 def answer_unknown(applier: ProposalApplier, answer: AnswerProposal) -> None:
-    """Close an unknown with the quote that answers it."""
+    """Close an unknown of the engagement with the quote that answers it; reject it without such a quote."""
     what = f"answered: {answer.unknown}"
     named = gates.normalize_words(answer.unknown)
+    # By its words too: a model may name an unknown by its question instead of its id.
     unknown = next(
         (
             each
@@ -71,7 +72,7 @@ def answer_unknown(applier: ProposalApplier, answer: AnswerProposal) -> None:
 
 
 def advance_week(applier: ProposalApplier, reason: str) -> None:
-    """Advance the week by one, at most once a turn, when its work is done."""
+    """Advance the engagement's week by one, at most once a turn; reject it while the week's work is not done."""
     why = gates.collapse_spaces(reason)
     if applier.document.week_turn == applier.turn.id:
         applier.skipped += 1
@@ -106,10 +107,14 @@ def apply_proposal(
     rules: EngagementRules,
     new_id: NewId,
 ) -> ProposalOutcome:
-    """Apply the proposal to the document, effects in order; `heard` counts the user turns, this one included."""
+    """Return the engagement after a model's proposal, its journal entries, and the report of what was rejected.
+
+    `heard` counts the user turns of the engagement, this one included.
+    """
     applier = ProposalApplier(
         document=document or Engagement(), turn=turn, heard=heard, seq=seq, rules=rules, new_id=new_id
     )
+    # The journal says when the engagement began, so that a replay of it begins alike.
     if document is None:
         applier.append_delta(EngagementOpened(), "the first turn of the engagement")
     # New hypotheses first: evidence further down may name one by its statement, since the model cannot know its id.

@@ -68,7 +68,7 @@ class Hypothesis:
 
     @property
     def is_open(self) -> bool:
-        """Say whether it is neither a finding nor archived."""
+        """Say whether the hypothesis is neither a finding nor archived."""
         return self.stage not in (HypothesisStage.FINDING, HypothesisStage.ARCHIVED)
 
 
@@ -117,31 +117,31 @@ class Engagement:
 
     @property
     def open_hypotheses(self) -> tuple[Hypothesis, ...]:
-        """Return the hypotheses that are neither findings nor archived."""
+        """Return the engagement's hypotheses that are neither findings nor archived."""
         return tuple(each for each in self.hypotheses if each.is_open)
 
     @property
     def findings(self) -> tuple[Hypothesis, ...]:
-        """Return the promoted hypotheses."""
+        """Return the engagement's hypotheses that were promoted to findings."""
         return tuple(each for each in self.hypotheses if each.stage is HypothesisStage.FINDING)
 
     @property
     def archived_hypotheses(self) -> tuple[Hypothesis, ...]:
-        """Return the archived hypotheses."""
+        """Return the engagement's hypotheses that were archived."""
         return tuple(each for each in self.hypotheses if each.stage is HypothesisStage.ARCHIVED)
 
     @property
     def open_unknowns(self) -> tuple[Unknown, ...]:
-        """Return the unknowns without an answer."""
+        """Return the engagement's questions (unknowns) that have no answer yet."""
         return tuple(each for each in self.unknowns if each.answer is None)
 
     @property
     def answered(self) -> tuple[Unknown, ...]:
-        """Return the unknowns with an answer."""
+        """Return the engagement's questions (unknowns) that have an answer."""
         return tuple(each for each in self.unknowns if each.answer is not None)
 
     def find_hypothesis(self, hypothesis_id: str) -> Hypothesis | None:
-        """Return the hypothesis of this id, in any stage; None when there is none."""
+        """Return the engagement's hypothesis of this id, in any stage; None when there is none."""
         return next((each for each in self.hypotheses if each.id == hypothesis_id), None)
 
 

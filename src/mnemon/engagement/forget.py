@@ -66,9 +66,10 @@ _COMMON_WORDS = frozenset(
 
 
 async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
-    """Delete everything that came from the person's turns; return how many rows were deleted, per table."""
+    """Delete what the person's turns put into the engagement, refold it, and return the rows deleted per table."""
     stored = await store.lock_engagement(tx, scope)
     # Under the lock: a reflection that ran meanwhile would write back a document with what is being deleted.
+    # The count of user turns falls with them: the first-hypothesis gate and the weeks count turns.
     entries, turns = await store.delete_person(tx, scope)
     if entries or turns:
         await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=stored.seq, heard=stored.heard - turns))
@@ -86,7 +87,7 @@ async def redact_quote(
     end: int,
     text: str,
 ) -> int:
-    """Delete the entries that cite or repeat the quote, or that its turn derived from it; return how many."""
+    """Delete the journal entries that cite, repeat or derive from a quote, refold the engagement; return how many."""
     stored = await store.lock_engagement(tx, scope)
     seqs = [
         entry.seq
@@ -105,12 +106,12 @@ async def redact_quote(
 
 
 async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
-    """Replace the document by the fold of the current journal."""
+    """Lock the engagement and replace its document by the fold of the current journal."""
     await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope))
 
 
 async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement) -> None:
-    """Fold the journal, reopen findings without support, and store the document under a new version."""
+    """Fold the engagement's journal, reopen findings without support, and store the document as a new version."""
     document: Engagement | None = None
     async for entry in store.iterate_journal(tx, scope):
         document = apply_entry(document, entry)
@@ -124,7 +125,7 @@ async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngage
 
 
 def _is_citing(entry: EngagementEntry, message_id: str, start: int, end: int) -> bool:
-    """Say whether the entry cites any part of the span of the message."""
+    """Say whether a journal entry cites any part of the characters `start` to `end` of the message."""
     delta = entry.delta
     if isinstance(delta, EvidenceCollected):
         cited = (delta.evidence.message_id, delta.evidence.start, delta.evidence.end)
@@ -136,7 +137,7 @@ def _is_citing(entry: EngagementEntry, message_id: str, start: int, end: int) ->
 
 
 def _is_repeating(entry: EngagementEntry, text: str) -> bool:
-    """Say whether the entry contains the text verbatim, from whatever turn.
+    """Say whether a journal entry contains the text verbatim, from whatever turn.
 
     A single word without a digit is too little to tell.
     """
@@ -147,20 +148,20 @@ def _is_repeating(entry: EngagementEntry, text: str) -> bool:
 
 
 def _may_derive(entry: EngagementEntry, text: str) -> bool:
-    """Say whether an entry of the same turn may contain the content reworded: it shares a telling word or number."""
+    """Say whether an entry of the same turn may be the text reworded: it shares a telling word or number."""
     telling = _telling_words(text)
     return any(telling & _telling_words(part) for part in _entry_texts(entry))
 
 
 @reads_outside_text
 def _telling_words(text: str) -> set[str]:
-    """Return the words of five letters and more, and those with a digit, apart from common ones."""
+    """Return the text's words of five letters and more, and those with a digit, apart from common ones."""
     numbered = (word for word in _WORD_PATTERN.findall(text) if any(sign.isdigit() for sign in word))
     return {word.casefold() for word in (*_LONG_WORD.findall(text), *numbered)} - _COMMON_WORDS
 
 
 def _entry_texts(entry: EngagementEntry) -> Iterator[str]:
-    """Yield the texts of the entry that came from a turn."""
+    """Yield the texts of a journal entry that came from a turn, so that forgetting can search them."""
     delta = entry.delta
     if isinstance(delta, EvidenceCollected):
         yield from (delta.evidence.line, delta.evidence.quote)

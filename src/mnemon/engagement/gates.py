@@ -22,6 +22,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _WHITESPACE = re.compile(r"\s+")
 _WORD_PATTERN = re.compile(r"\w+")
 _TRAILING_DATE = re.compile(r",?\s?\(?\d{4}-\d{2}-\d{2}\)?$")
+# What models write in place of a falsifier: it must not pass for one.
 _NO_FALSIFIER = re.compile(
     r"(?:n/?a|none|nothing(?:\s+(?:would|could|can))?|unknown|not\s+applicable|it\s+can(?:not|['’]t)\s+be|unfalsifiable)\b.*",
     re.IGNORECASE,
@@ -30,7 +31,7 @@ _NO_FALSIFIER = re.compile(
 
 @reads_outside_text
 def collapse_spaces(text: str) -> str:
-    """Return the text on one line, white space collapsed."""
+    """Return the text on one line, each run of white space as one space."""
     return _WHITESPACE.sub(" ", text).strip()
 
 
@@ -42,7 +43,7 @@ def storable_line(text: str) -> str:
 
 @reads_outside_text
 def normalize_words(text: str) -> str:
-    """Return the text as repeated texts are recognized: its words alone, case folded."""
+    """Return the text's words alone, case folded, so that two texts can be compared for repetition."""
     return " ".join(_WORD_PATTERN.findall(text.casefold()))
 
 
@@ -60,7 +61,7 @@ def text_fault(field: str, text: str, sources: Iterable[str], longest: int = MAX
 
 
 def hypothesis_fault(form: HypothesisProposal, sources: Iterable[str]) -> str | None:
-    """Return why a hypothesis is rejected; None when it is a claim and says what would show it wrong."""
+    """Return why a proposed hypothesis is rejected; None when it is a claim and says what would show it wrong."""
     statement, falsified_by = collapse_spaces(form.statement), collapse_spaces(form.falsified_by)
     shared = tuple(sources)
     if fault := text_fault("statement", statement, shared):
@@ -77,7 +78,7 @@ def hypothesis_fault(form: HypothesisProposal, sources: Iterable[str]) -> str | 
 def evidence_line(
     piece: EvidenceProposal, turn: Turn, sources: tuple[Passage, ...], new_id: NewId, resolves: tuple[str, ...] = ()
 ) -> EvidenceLine | str:
-    """Return the piece as an evidence line with its position in the turn, or the reason it is rejected."""
+    """Return proposed evidence as a line with its place in the turn, or as text the reason it is rejected."""
     if len(piece.quote) > MAX_QUOTE_CHARS:
         return (
             f"quote has {len(piece.quote)} characters; at most {MAX_QUOTE_CHARS} are kept: quote what carries the point"

@@ -42,7 +42,7 @@ SYSTEM_AUTHOR = "mnemon"
 def promotion_entries(
     document: Engagement, threshold: float, turn: Turn, seq: int
 ) -> tuple[list[EngagementEntry], list[str]]:
-    """Return the promotions that this turn causes, and the statements withheld because the findings are full."""
+    """Return journal entries that promote hypotheses to findings, and the statements for which there is no room."""
     ready = [each for each in document.open_hypotheses if is_promotable(each, threshold)]
     room = max(0, MAX_FINDINGS - len(document.findings))
     entries = [
@@ -62,7 +62,7 @@ def promotion_entries(
 
 
 def reopening_entries(document: Engagement, now: datetime, seq: int) -> list[EngagementEntry]:
-    """Return the entries that reopen findings which lost their support when something was forgotten."""
+    """Return journal entries that reopen the findings which lost their support when something was forgotten."""
     unsupported = [each for each in document.findings if not is_still_supported(each)]
     return [
         _system_entry(seq + place, now, HypothesisReopened(hypothesis=each.id), "evidence it stood on was forgotten")
@@ -71,16 +71,18 @@ def reopening_entries(document: Engagement, now: datetime, seq: int) -> list[Eng
 
 
 def _promotion_reason(hypothesis: Hypothesis, threshold: float) -> str:
+    """Return the sentence that the journal keeps as the reason of a promotion, with the confidence reached."""
     value = round_confidence(confidence_of(hypothesis))
     return f"confidence {value:.2f}, above {threshold:g}, and no contradiction outstanding"
 
 
 def _system_entry(seq: int, now: datetime, delta: EngagementDelta, reason: str) -> EngagementEntry:
+    """Return a journal entry of Mnemon itself, which belongs to no turn and no person."""
     return EngagementEntry(seq=seq, at=now, turn_id=None, user_id=None, who=SYSTEM_AUTHOR, reason=reason, delta=delta)
 
 
 def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
-    """Form a hypothesis with the evidence that passes; one that is already on record gets the evidence instead."""
+    """Form a hypothesis with the evidence that passes the gates; a known one gets the evidence instead."""
     what = f"hypothesis: {form.statement}"
     statement = gates.collapse_spaces(form.statement)
     alike = [
@@ -117,7 +119,7 @@ def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
 
 
 def add_evidence(applier: ProposalApplier, added: AddedEvidence) -> None:
-    """Add evidence to a hypothesis or finding."""
+    """Add proposed evidence to the hypothesis or finding it names; reject it for an unknown or archived one."""
     what = f"evidence: {added.line}"
     hypothesis = applier.find_hypothesis(added.hypothesis)
     if hypothesis is None:
@@ -135,7 +137,7 @@ def add_evidence(applier: ProposalApplier, added: AddedEvidence) -> None:
 
 
 def archive_hypothesis(applier: ProposalApplier, archive: ArchiveProposal) -> None:
-    """Archive a hypothesis with a note; a finding, or one with evidence newer than the turn, is refused."""
+    """Archive a hypothesis with a note; reject it for a finding or where evidence is newer than the turn."""
     what = f"archive: {archive.hypothesis}"
     hypothesis = applier.find_hypothesis(archive.hypothesis)
     note = gates.collapse_spaces(archive.note)
@@ -156,7 +158,7 @@ def archive_hypothesis(applier: ProposalApplier, archive: ArchiveProposal) -> No
 
 
 def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None:
-    """Record what would settle mixed evidence; an older turn never overwrites a newer one."""
+    """Record what would settle a hypothesis' mixed evidence; an older turn never overwrites a newer one."""
     what = f"wouldResolve: {named.text}"
     hypothesis = applier.find_hypothesis(named.hypothesis)
     text = gates.collapse_spaces(named.text)
@@ -172,7 +174,7 @@ def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None
 
 
 def promote_ready(applier: ProposalApplier) -> None:
-    """Promote the hypotheses that the evidence now supports."""
+    """Promote the hypotheses whose evidence now passes the promotion gate to findings."""
     entries, withheld = promotion_entries(
         applier.document, applier.rules.promotion_threshold, applier.turn, applier.seq
     )
@@ -184,7 +186,7 @@ def promote_ready(applier: ProposalApplier) -> None:
 
 
 def _forming_fault(applier: ProposalApplier, form: HypothesisProposal) -> str | None:
-    """Return why the hypothesis may not be formed; None when it may."""
+    """Return why the proposed hypothesis may not be formed in this turn; None when it may."""
     if applier.heard < applier.rules.first_hypothesis_turns:
         wanted = applier.rules.first_hypothesis_turns
         return f"first-hypothesis gate: {applier.heard} of {wanted} user turns so far"
@@ -195,7 +197,7 @@ def _forming_fault(applier: ProposalApplier, form: HypothesisProposal) -> str | 
 
 
 def _accepted_lines(applier: ProposalApplier, pieces: list[EvidenceProposal]) -> list[EvidenceLine]:
-    """Return the pieces that pass the gates as evidence lines, and report the others."""
+    """Return the proposed evidence that passes the gates as evidence lines, and report the rest as rejected."""
     lines = []
     for piece in pieces:
         line = gates.evidence_line(piece, applier.turn, applier.passages, applier.new_id)
@@ -207,12 +209,13 @@ def _accepted_lines(applier: ProposalApplier, pieces: list[EvidenceProposal]) ->
 
 
 def _add_lines(applier: ProposalApplier, hypothesis_id: str, pieces: list[EvidenceProposal]) -> None:
+    """Add the proposed evidence that passes the gates to a hypothesis on record."""
     for line in _accepted_lines(applier, pieces):
         _add_line(applier, hypothesis_id, line)
 
 
 def _accept_resolutions(applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence) -> tuple[str, ...]:
-    """Return the outstanding contradictions that the evidence names as resolved; reject all other ids it names."""
+    """Return ids of contradicting evidence that this evidence resolves; reject other ids that it names."""
     # A resolution that names anything else is reported, but the evidence itself still counts.
     outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
     if added.resolves and added.stance is not Stance.SUPPORTS:
@@ -225,7 +228,7 @@ def _accept_resolutions(applier: ProposalApplier, hypothesis: Hypothesis, added:
 
 
 def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) -> None:
-    """Add the line unless it repeats one or there is no room; reopen a finding that it contradicts."""
+    """Add the line to the hypothesis unless it repeats one or there is no room; reopen a finding it contradicts."""
     hypothesis = applier.document.find_hypothesis(hypothesis_id)
     assert hypothesis is not None
     if any(line.is_repeat_of(other) for other in hypothesis.evidence):
@@ -252,5 +255,5 @@ def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) 
 
 
 def _set_last_reason(applier: ProposalApplier, reason: str) -> None:
-    """Set the reason of the last entry, which is known only after its effect."""
+    """Set the reason of the last journal entry, which is known only after its effect."""
     applier.entries[-1] = replace(applier.entries[-1], reason=reason)

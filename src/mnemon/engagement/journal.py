@@ -141,7 +141,7 @@ class EngagementEntry:
 
 
 def fold_entries(entries: Iterable[EngagementEntry], start: Engagement | None = None) -> Engagement | None:
-    """Return the document after the entries; None while there are none."""
+    """Return the engagement document after the journal entries; None while there are none."""
     document = start
     for entry in entries:
         document = apply_entry(document, entry)
@@ -149,10 +149,11 @@ def fold_entries(entries: Iterable[EngagementEntry], start: Engagement | None = 
 
 
 def apply_entry(document: Engagement | None, entry: EngagementEntry) -> Engagement:
-    """Return the document after one more entry."""
+    """Return the engagement document after one more journal entry; one that no longer applies changes nothing."""
     before = document or Engagement()
     after = replace(before, changed_in_week=before.changed_in_week + 1)
     delta = entry.delta
+    # An opening changes nothing but that there is a document now.
     if isinstance(delta, EngagementOpened):
         return after
     if isinstance(delta, WeekAdvanced):
@@ -168,7 +169,7 @@ def apply_entry(document: Engagement | None, entry: EngagementEntry) -> Engageme
 
 
 def _add_hypothesis(document: Engagement, entry: EngagementEntry, delta: HypothesisFormed) -> Engagement:
-    """Add the hypothesis unless its id is known."""
+    """Return the document with the hypothesis added, unless its id is known."""
     if document.find_hypothesis(delta.hypothesis) is not None:
         return document
     formed = Hypothesis(
@@ -186,7 +187,7 @@ def _change_hypothesis(
     entry: EngagementEntry,
     delta: EvidenceCollected | ResolutionNamed | HypothesisPromoted | HypothesisReopened | HypothesisArchived,
 ) -> Hypothesis:
-    """Return the hypothesis after the change; unchanged when its stage does not allow it."""
+    """Return the hypothesis after a journal entry's change; unchanged when its stage does not allow it."""
     if isinstance(delta, EvidenceCollected):
         return _add_evidence_line(hypothesis, delta)
     if isinstance(delta, ResolutionNamed):
@@ -208,7 +209,7 @@ def _change_hypothesis(
 
 
 def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypothesis:
-    """Add the line, unless its id is known, and move to the stage that the evidence gives."""
+    """Return the hypothesis with the line added, unless its id is known, in the stage its evidence gives."""
     if any(line.id == delta.evidence.id for line in hypothesis.evidence):
         return hypothesis
     evidence = (*hypothesis.evidence, delta.evidence)
@@ -218,7 +219,7 @@ def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypo
 
 
 def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownAsked | UnknownAnswered) -> Engagement:
-    """Add the unknown, or its answer, unless it is there already."""
+    """Return the document with the unknown added, or its answer, unless it is there already."""
     if isinstance(delta, UnknownAsked):
         if any(each.id == delta.unknown for each in document.unknowns):
             return document
@@ -235,12 +236,13 @@ def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownA
 
 
 def _replace_hypothesis(document: Engagement, changed: Hypothesis) -> Engagement:
+    """Return the document with the changed hypothesis in the place of the one with its id."""
     hypotheses = tuple(changed if each.id == changed.id else each for each in document.hypotheses)
     return _drop_oldest(replace(document, hypotheses=hypotheses))
 
 
 def _drop_oldest(document: Engagement) -> Engagement:
-    """Drop the oldest archived hypotheses and answered unknowns above the limits; the journal keeps them."""
+    """Return the document without its oldest archived hypotheses and answered unknowns above the limits."""
     archived = sorted(document.archived_hypotheses, key=lambda each: (each.archived_at or each.formed_at, each.id))
     answered = sorted(document.answered, key=lambda each: (each.asked_at, each.id))
     dropped = {each.id for each in archived[:-MAX_ARCHIVED]} | {each.id for each in answered[:-MAX_ANSWERED]}

@@ -22,10 +22,11 @@ _MAX_SHOWN_LINES = 4
 
 
 async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
-    """Return the state with the week's bias; before the first session, a short preamble.
+    """Return prompt layer L8: the engagement with the week's bias; before the first session a short preamble.
 
     Empty where the persona takes no part, and for a caller who may not read the engagement.
     """
+    # The caller's right first: it costs no statement.
     if not ask.sees_engagement or not await takes_part_in_engagement(tx, ask.scope):
         return Layer(name="L8", title="Engagement", budget=BUDGET)
     document = (await store.load_engagement(tx, ask.scope)).document
@@ -35,7 +36,7 @@ async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
 
 
 def document_layer(document: Engagement) -> Layer:
-    """Return the layer of a document: findings and mixed evidence have the highest value, then what is most certain."""
+    """Return prompt layer L8 for a document: findings and mixed evidence rank first, then what is most certain."""
     return Layer(
         name="L8",
         title="Engagement",
@@ -46,7 +47,7 @@ def document_layer(document: Engagement) -> Layer:
 
 
 def layer_opening(document: Engagement) -> str:
-    """Return the opening: which week it is, how that biases the reply and why, and how to use the state."""
+    """Return the layer's opening: which week it is, how that biases the reply, and how to use the state."""
     row = week.week_rules(document.week)
     return (
         f"The engagement is in week {document.week} ({row.work}). {row.bias} Use what follows to calibrate your "
@@ -56,6 +57,7 @@ def layer_opening(document: Engagement) -> str:
 
 
 def _layer_items(document: Engagement) -> Iterator[LayerItem]:
+    """Yield the findings, open hypotheses and open unknowns as items of the prompt, each with its rank."""
     for finding in document.findings:
         text = f"Finding: {finding.statement} ({format_source(finding)})"
         yield LayerItem(text=text, sources=_source_ids(finding), value=2.0)
@@ -70,6 +72,7 @@ def _layer_items(document: Engagement) -> Iterator[LayerItem]:
 
 
 def _format_hypothesis(hypothesis: Hypothesis, mixed: str | None) -> str:
+    """Return a hypothesis as lines of the prompt: confidence, statement, what is mixed, its latest evidence."""
     lines = [f"Hypothesis [{round_confidence(confidence_of(hypothesis)):.2f}]: {hypothesis.statement}"]
     if hypothesis.reopened:
         lines.append("It was a finding and was reopened.")
@@ -82,4 +85,5 @@ def _format_hypothesis(hypothesis: Hypothesis, mixed: str | None) -> str:
 
 
 def _source_ids(hypothesis: Hypothesis) -> tuple[str, ...]:
+    """Return the ids that a prompt item cites: the hypothesis' own and those of its evidence lines."""
     return (hypothesis.id, *(line.id for line in hypothesis.evidence))

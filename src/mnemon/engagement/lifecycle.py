@@ -45,17 +45,17 @@ TRANSITIONS: dict[tuple[HypothesisStage, HypothesisEvent], HypothesisStage] = {
 
 
 def next_stage(stage: HypothesisStage, event: HypothesisEvent) -> HypothesisStage | None:
-    """Return the stage after the event; None when the event cannot happen in this stage."""
+    """Return a hypothesis' stage after the event; None when the event cannot happen in this stage."""
     return TRANSITIONS.get((stage, event))
 
 
 def evidence_event(evidence: tuple[EvidenceLine, ...]) -> HypothesisEvent:
-    """Return the event that the evidence amounts to: `revise` while a contradiction is outstanding, else `collect`."""
+    """Return the event that evidence amounts to: `revise` while a contradiction is outstanding, else `collect`."""
     return HypothesisEvent.REVISE if outstanding_contradictions(evidence) else HypothesisEvent.COLLECT
 
 
 def outstanding_contradictions(evidence: tuple[EvidenceLine, ...]) -> tuple[EvidenceLine, ...]:
-    """Return the contradictions that no supporting evidence has resolved."""
+    """Return the contradicting evidence lines that no supporting line has resolved."""
     # Computed from the lines rather than stored: when the resolving line is forgotten, the contradiction is
     # outstanding again.
     resolved = {id_ for line in evidence if line.stance is Stance.SUPPORTS for id_ in line.resolves}
@@ -63,12 +63,12 @@ def outstanding_contradictions(evidence: tuple[EvidenceLine, ...]) -> tuple[Evid
 
 
 def is_mixed(evidence: tuple[EvidenceLine, ...]) -> bool:
-    """Say whether some evidence supports the claim while a contradiction is outstanding."""
+    """Say whether some evidence of a hypothesis supports it while a contradiction is outstanding."""
     return bool(outstanding_contradictions(evidence)) and any(line.stance is Stance.SUPPORTS for line in evidence)
 
 
 def confidence_of(hypothesis: Hypothesis) -> float:
-    """Return the confidence that the evidence gives the claim."""
+    """Return the confidence, between 0 and 1, that a hypothesis' evidence gives its claim."""
     return compute_confidence((line.stance, line.strength) for line in hypothesis.evidence)
 
 
@@ -88,14 +88,14 @@ def is_still_supported(finding: Hypothesis) -> bool:
 
 
 def resolution_text(hypothesis: Hypothesis) -> str | None:
-    """Return what would settle mixed evidence: as named, or else what would falsify the claim; None when not mixed."""
+    """Return what would settle a hypothesis' mixed evidence, else what would falsify it; None when not mixed."""
     if not is_mixed(hypothesis.evidence):
         return None
     return hypothesis.would_resolve or hypothesis.falsified_by
 
 
 def format_source(finding: Hypothesis) -> str:
-    """Return the name and date of the strongest supporting line, the latest of equals; empty without support."""
+    """Return the name and date of a finding's strongest supporting line, the latest of equals; empty without."""
     support = [line for line in finding.evidence if line.stance is Stance.SUPPORTS]
     if not support:
         return ""

@@ -13,7 +13,7 @@ from mnemon.evidence.confidence import Stance, Strength
 
 
 def _require_all_fields(schema: dict[str, Any]) -> None:
-    """Mark every field but `resolves` as required in the schema.
+    """Mark every field but `resolves` as required in a JSON schema that a model is sent.
 
     The fields have defaults all the same: a missing text is rejected by a gate and costs one entry, not the whole
     answer.
@@ -29,7 +29,7 @@ class _ProposalModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, given: Any) -> Any:
-        """Drop nulls, which models write for what they leave out."""
+        """Drop the nulls of a model's answer, which models write for what they leave out."""
         return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 

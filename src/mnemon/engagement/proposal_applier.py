@@ -38,11 +38,12 @@ class ProposalApplier:
     skipped: int = 0
 
     def __post_init__(self) -> None:
+        """Derive the turn's passages that a proposal may quote, and their texts."""
         self.passages = quotable_passages(self.turn)
         self.spoken = tuple(passage.text for passage in self.passages)
 
     def append_delta(self, delta: EngagementDelta, reason: str) -> None:
-        """Append an entry of this turn with the delta, and apply it."""
+        """Append a journal entry of this turn with the delta, and apply it to the document."""
         self.append_entry(
             EngagementEntry(
                 seq=self.seq + 1,
@@ -56,17 +57,17 @@ class ProposalApplier:
         )
 
     def append_entry(self, entry: EngagementEntry) -> None:
-        """Append the entry and apply it to the document."""
+        """Append the entry to the journal entries of this proposal and apply it to the document."""
         self.seq = entry.seq
         self.entries.append(entry)
         self.document = apply_entry(self.document, entry)
 
     def reject(self, what: str, why: str) -> None:
-        """Report a piece as rejected."""
+        """Record one piece of the proposal as rejected, with the reason, for the section's report."""
         self.rejected.append(Rejection(what=gates.storable_line(what)[:160], why=why))
 
     def find_hypothesis(self, named: str) -> Hypothesis | None:
-        """Return the hypothesis of that id, or else of that statement, preferably not an archived one; None without."""
+        """Return the hypothesis of that id, or else of that statement, preferably not archived; None without."""
         by_id = self.document.find_hypothesis(named.strip())
         if by_id is not None:
             return by_id
@@ -79,7 +80,7 @@ class ProposalApplier:
         )
 
     def known_texts(self) -> tuple[str, ...]:
-        """Return the texts a sentence without a quote may take a figure from: this turn, and evidence on record."""
+        """Return texts that a proposed sentence without quote may take figures from: this turn, evidence on record."""
         return (
             *self.spoken,
             *(line.quote for each in self.document.hypotheses for line in each.evidence),
@@ -87,7 +88,7 @@ class ProposalApplier:
 
     @property
     def report(self) -> SectionResult:
-        """Return the counts and rejections so far."""
+        """Return how many pieces of the proposal were stored, updated or skipped so far, and the rejected ones."""
         return SectionResult(
             stored=self.stored, updated=self.updated, skipped=self.skipped, rejected=tuple(self.rejected)
         )

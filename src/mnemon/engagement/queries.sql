@@ -31,6 +31,11 @@ select seq, at, turn_id, subject_user_id, who, reason, delta from engagement_jou
 where org_id = %(org_id)s and seq > %(after)s and (%(until)s::timestamptz is null or at <= %(until)s)
 order by seq limit %(most)s
 
+-- name: latest_entries
+-- The end of the journal, newest first.
+select seq, at, turn_id, subject_user_id, who, reason, delta from engagement_journal
+where org_id = %(org_id)s order by seq desc limit %(most)s
+
 -- name: forget_entries
 delete from engagement_journal where org_id = %(org_id)s and seq = any(%(seqs)s)
 

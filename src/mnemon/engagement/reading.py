@@ -26,9 +26,10 @@ _WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 @reads_outside_text
 def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORDS) -> str | None:
-    """Return the first run of that many words that the reply shares with one of the texts, as in the reply, or None."""
+    """Return the first `run` words in a row that the reply shares with a text, as in the reply, or None."""
     known: set[tuple[str, ...]] = set()
     for text in texts:
+        # Typographic and plain apostrophes spell the same word.
         words = [match.group().casefold().replace("’", "'") for match in _WORD_PATTERN.finditer(text)]
         known.update(zip(*(words[place:] for place in range(run)), strict=False))
     if not known:
@@ -42,7 +43,7 @@ def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORD
 
 
 def document_texts(document: Engagement) -> Iterator[str]:
-    """Yield every sentence of the state that a reply could recite."""
+    """Yield every sentence of the engagement that a reply could recite."""
     for hypothesis in document.hypotheses:
         yield from (hypothesis.statement, hypothesis.falsified_by)
         yield from (text for text in (hypothesis.would_resolve, hypothesis.note) if text)
@@ -58,7 +59,7 @@ RECITED_REPLIES = Counter(
 
 
 async def load_engagement_at(tx: Tx, scope: Scope, moment: datetime | None = None) -> StoredEngagement:
-    """Return the engagement now, or as it was at that moment, with its version."""
+    """Return the engagement now, or as it was at that moment (folded from the journal), with its version."""
     stored = await store.load_engagement(tx, scope)
     if moment is None:
         return stored
@@ -70,12 +71,12 @@ async def load_engagement_at(tx: Tx, scope: Scope, moment: datetime | None = Non
 
 
 async def load_document(tx: Tx, scope: Scope, as_of: datetime | None = None) -> Engagement | None:
-    """Return the document now, or as it was at that time; None before the first session."""
+    """Return the engagement document now, or as it was at that time; None before the first session."""
     return (await load_engagement_at(tx, scope, as_of)).document
 
 
 async def load_tool_view(tx: Tx, scope: Scope) -> dict[str, Any] | None:
-    """Return the engagement as an agent's tool shows it.
+    """Return the engagement as JSON for an agent's tool.
 
     None before the first session and where the persona takes no part.
     """
@@ -86,12 +87,12 @@ async def load_tool_view(tx: Tx, scope: Scope) -> dict[str, Any] | None:
 
 
 async def list_history(tx: Tx, scope: Scope, *, after: int, most: int) -> list[EngagementEntry]:
-    """Return up to `most` changes after a position, oldest first, each with its turn and reason."""
+    """Return up to `most` journal entries of the engagement after a position, oldest first."""
     return await store.list_entries(tx, scope, after=after, most=most)
 
 
 async def find_recital(tx: Tx, scope: Scope, reply: str) -> str | None:
-    """Return the words with which the reply recites the state its persona was shown; None when it does not."""
+    """Return the words with which a reply recites the engagement that its persona was shown; None without."""
     if not await takes_part_in_engagement(tx, scope):
         return None
     document = await load_document(tx, scope)

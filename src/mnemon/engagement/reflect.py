@@ -42,7 +42,7 @@ _NOT_KNOWN = re.compile(r"\b(?:don['’]t|do\s+not)\s+know\b", re.IGNORECASE)
 
 @reads_outside_text
 def read_unknowns(turn: Turn) -> EngagementProposal:
-    """Return the unknowns that the person stated with their reason, in their words."""
+    """Return as a proposal the questions a person calls open with a reason, found by rules, in their words."""
     unknowns = []
     for part in _SENTENCE_PATTERN.findall(turn.user_text):
         # White space is collapsed and the length bounded: on a long run of spaces the pattern takes quadratic time.
@@ -88,22 +88,24 @@ class EngagementSection:
     answer: type[BaseModel] = EngagementReflection
 
     def __init__(self, rules: EngagementRules | None = None) -> None:
+        """Make the reflection's engagement section with the thresholds of its gates; without any, the default ones."""
         self._rules = rules or EngagementRules()
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the state with its ids; None where the turn takes no part."""
+        """Return the section's instructions and the engagement with its ids; None where the turn takes no part."""
         if not await _may_enter(tx, turn):
             return None
         stored = await store.load_engagement(tx, turn.scope)
         return Brief(instructions=INSTRUCTIONS, state="\n".join(_format_state(stored)))
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Answer with the unknowns that rules find."""
+        """Return the section's answer without a model: the unknowns that rules find in the turn."""
         return EngagementReflection(engagement=read_unknowns(turn))
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Apply what passes the gates to the current state and the journal; a second time changes nothing."""
+        """Store what passes the gates in the engagement and its journal; applied a second time it changes nothing."""
         assert isinstance(answer, EngagementReflection)
+        # Asked again in this transaction: the persona's setting may have changed since the brief.
         if not await _may_enter(tx, turn):
             return SectionResult()
         # Last in the lock order (ARCHITECTURE.md): this row is shared by everyone in the organization.
@@ -134,7 +136,7 @@ SECTIONS: tuple[Section, ...] = (EngagementSection(),)
 
 
 def make_sections(settings: Settings) -> tuple[Section, ...]:
-    """Return the section under these settings."""
+    """Return the reflection's engagement section with the thresholds of the settings."""
     rules = EngagementRules(
         promotion_threshold=settings.promotion_threshold, first_hypothesis_turns=settings.first_hypothesis_turns
     )
@@ -142,14 +144,14 @@ def make_sections(settings: Settings) -> tuple[Section, ...]:
 
 
 async def _may_enter(tx: Tx, turn: Turn) -> bool:
-    """Say whether the turn takes part: a person spoke, not in confidence, to a persona that shares in engagement."""
+    """Say whether the turn may change the engagement: a person spoke, not in confidence, to a persona in it."""
     if not turn.user_text.strip() or is_confidential_turn(turn):
         return False
     return await takes_part_in_engagement(tx, turn.scope)
 
 
 def _format_state(stored: StoredEngagement) -> Iterator[str]:
-    """Yield the lines of the state that the model is shown."""
+    """Yield the lines of the reflection's prompt that show the engagement: week, hypotheses, findings, unknowns."""
     document = stored.document or Engagement()
     row = week.week_rules(document.week)
     yield f"Week {document.week} ({row.work}); {stored.heard} user turns so far. To advance it needs {row.needs}."
@@ -161,6 +163,7 @@ def _format_state(stored: StoredEngagement) -> Iterator[str]:
 
 
 def _format_hypotheses(title: str, hypotheses: tuple[Hypothesis, ...]) -> Iterator[str]:
+    """Yield a titled list of hypotheses with their evidence and ids as lines of the reflection's prompt."""
     yield f"{title}:" if hypotheses else f"{title}: none."
     for each in hypotheses:
         mixed = ", mixed" if is_mixed(each.evidence) else ""

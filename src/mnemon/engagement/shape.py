@@ -40,7 +40,7 @@ class EvidenceShape(_CamelModel):
 
     @classmethod
     def from_line(cls, line: EvidenceLine, *, outstanding: bool) -> Self:
-        """Return the shape of the line."""
+        """Return an evidence line as the API shows it."""
         return cls(
             id=line.id,
             line=line.line,
@@ -73,7 +73,7 @@ class HypothesisShape(_CamelModel):
 
     @classmethod
     def from_hypothesis(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
-        """Return the shape of the hypothesis; `expand` gives evidence as objects instead of sentences."""
+        """Return a hypothesis as the API shows it; `expand` gives evidence as objects, not sentences."""
         return cls(
             id=hypothesis.id,
             statement=hypothesis.statement,
@@ -96,10 +96,10 @@ class ArchivedShape(HypothesisShape):
 
     @classmethod
     def from_hypothesis(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
-        """Return the shape of an archived hypothesis."""
+        """Return an archived hypothesis as the API shows it, with its note."""
         plain = HypothesisShape.from_hypothesis(hypothesis, expand=expand)
         archived_at = format_time(hypothesis.archived_at) if hypothesis.archived_at else None
-        return cls(**plain.model_dump(), note=hypothesis.note or "", archived_at=archived_at)
+        return cls(**dict(plain), note=hypothesis.note or "", archived_at=archived_at)
 
 
 class FindingShape(_CamelModel):
@@ -114,7 +114,7 @@ class FindingShape(_CamelModel):
 
     @classmethod
     def from_hypothesis(cls, finding: Hypothesis, *, expand: bool) -> Self:
-        """Return the shape of a finding."""
+        """Return a finding as the API shows it, with its strongest source."""
         return cls(
             id=finding.id,
             statement=finding.statement,
@@ -146,7 +146,7 @@ class UnknownShape(_CamelModel):
 
     @classmethod
     def from_unknown(cls, unknown: Unknown) -> Self:
-        """Return the shape of the unknown; without an answer the field is not set."""
+        """Return an unknown as the API shows it; without an answer the field `answer` is not set."""
         shape = cls(
             id=unknown.id,
             question=unknown.question,
@@ -178,7 +178,8 @@ class EngagementShape(_CamelModel):
 
     @classmethod
     def from_document(cls, document: Engagement, *, expand: bool = False, archived: bool = False) -> Self:
-        """Return the shape of the document, with expanded evidence and archived parts on request."""
+        """Return the engagement as the API shows it, with evidence objects and closed parts on request."""
+        # Set only on request: `as_json` leaves out what is unset.
         closed: dict[str, Any] = {}
         if archived:
             closed["archived"] = [
@@ -194,7 +195,7 @@ class EngagementShape(_CamelModel):
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON of the response, without the fields that were not requested."""
+        """Return the JSON of the engagement's response, without the fields that were not requested."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
@@ -211,7 +212,7 @@ class ChangeShape(_CamelModel):
 
     @classmethod
     def from_entry(cls, entry: EngagementEntry) -> Self:
-        """Return the shape of the journal entry."""
+        """Return a journal entry of the engagement as the API shows it."""
         change = _camel_keys(DELTA_ADAPTER.dump_python(entry.delta, mode="json"))
         kind = str(change.pop("kind"))
         return cls(
@@ -226,6 +227,7 @@ class ChangeShape(_CamelModel):
 
 
 def _evidence_of(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[EvidenceShape]:
+    """Return the hypothesis' evidence as sentences, or expanded as objects that tell what is outstanding."""
     if not expand:
         return [line.line for line in hypothesis.evidence]
     outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
@@ -233,6 +235,7 @@ def _evidence_of(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[Ev
 
 
 def _camel_keys(value: Any) -> Any:
+    """Return the JSON value with every object's keys in camel case, at any depth."""
     if isinstance(value, dict):
         return {to_camel(name): _camel_keys(inner) for name, inner in value.items()}
     return [_camel_keys(inner) for inner in value] if isinstance(value, list) else value

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.engagement.document import ENGAGEMENT_ADAPTER, Engagement
@@ -30,26 +31,26 @@ class StoredEngagement:
 
 
 async def load_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
-    """Return the current engagement; an empty one at version 0 when there is none."""
+    """Return the organization's engagement; an empty one at version 0 when there is none."""
     row = await tx.fetch_one_or_none(SQL["current"], org_id=scope.org_id)
     return StoredEngagement(document=None, seq=0, heard=0) if row is None else _engagement_from_row(row)
 
 
 async def lock_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
-    """Create the organization's row unless it exists, lock it until the transaction ends, and return the engagement."""
+    """Create the organization's row in `engagements` unless it exists, lock it, and return the engagement."""
     # A row that does not exist cannot be locked.
     await tx.execute(SQL["begin"], org_id=scope.org_id, now=tx.now)
     return _engagement_from_row(await tx.fetch_one(SQL["locked"], org_id=scope.org_id))
 
 
 async def insert_turn(tx: Tx, scope: Scope, turn: Turn) -> bool:
-    """Record that the turn took part; return False when it was recorded before."""
+    """Record in `engagement_turns` that the turn took part; return False when it was recorded before."""
     touched = await tx.execute(SQL["hear"], org_id=scope.org_id, turn_id=turn.id, user_id=scope.user, at=turn.at)
     return touched == 1
 
 
 async def append_entries(tx: Tx, scope: Scope, entries: Sequence[EngagementEntry]) -> None:
-    """Append the entries to the journal."""
+    """Insert the entries into the table `engagement_journal`, in one round trip."""
     if not entries:
         return
     rows = [
@@ -70,7 +71,7 @@ async def append_entries(tx: Tx, scope: Scope, entries: Sequence[EngagementEntry
 
 
 async def store_engagement(tx: Tx, scope: Scope, engagement: StoredEngagement) -> None:
-    """Store the document, version and count. The caller has locked the row."""
+    """Store document, version and turn count in the organization's row, which the caller has locked."""
     document = (
         None if engagement.document is None else Jsonb(ENGAGEMENT_ADAPTER.dump_python(engagement.document, mode="json"))
     )
@@ -82,14 +83,21 @@ async def store_engagement(tx: Tx, scope: Scope, engagement: StoredEngagement) -
 async def list_entries(
     tx: Tx, scope: Scope, *, after: int = 0, until: datetime | None = None, most: int = _PAGE_SIZE
 ) -> list[EngagementEntry]:
-    """Return up to `most` journal entries after a position and up to a time, oldest first."""
+    """Return up to `most` entries of the engagement's journal after a position and up to a time, oldest first."""
     rows = await tx.fetch_all(SQL["entries"], org_id=scope.org_id, after=after, until=until, most=most)
     return [_entry_from_row(row) for row in rows]
 
 
+async def list_latest_entries(tx: Tx, scope: Scope, *, most: int) -> list[EngagementEntry]:
+    """Return the last `most` journal entries, oldest first."""
+    rows = await tx.fetch_all(SQL["latest_entries"], org_id=scope.org_id, most=most)
+    return [_entry_from_row(row) for row in reversed(rows)]
+
+
 async def iterate_journal(tx: Tx, scope: Scope, *, until: datetime | None = None) -> AsyncIterator[EngagementEntry]:
-    """Yield the whole journal up to a time, oldest first, reading it page by page."""
+    """Yield the engagement's whole journal up to a time, oldest first, reading it page by page."""
     after = 0
+    # Page by page: a journal is never deleted but by forgetting, and may be long.
     while page := await list_entries(tx, scope, after=after, until=until):
         for entry in page:
             yield entry
@@ -97,18 +105,19 @@ async def iterate_journal(tx: Tx, scope: Scope, *, until: datetime | None = None
 
 
 async def delete_entries(tx: Tx, scope: Scope, seqs: Sequence[int]) -> int:
-    """Delete these entries; return how many there were."""
+    """Delete the journal entries at these positions; return how many there were."""
     return await tx.execute(SQL["forget_entries"], org_id=scope.org_id, seqs=list(seqs))
 
 
 async def delete_person(tx: Tx, scope: Scope) -> tuple[int, int]:
-    """Delete everything that came from the person's turns; return how many entries and turns there were."""
+    """Delete the journal entries and turns that came from a person; return how many of each there were."""
     entries = await tx.execute(SQL["forget_person_entries"], org_id=scope.org_id, user_id=scope.user)
     turns = await tx.execute(SQL["forget_person_turns"], org_id=scope.org_id, user_id=scope.user)
     return entries, turns
 
 
 def _engagement_from_row(row: Row) -> StoredEngagement:
+    """Return a row of `engagements` as the stored engagement."""
     document = row["document"]
     return StoredEngagement(
         document=None if document is None else ENGAGEMENT_ADAPTER.validate_python(document),
@@ -118,12 +127,6 @@ def _engagement_from_row(row: Row) -> StoredEngagement:
 
 
 def _entry_from_row(row: Row) -> EngagementEntry:
-    return EngagementEntry(
-        seq=int(row["seq"]),
-        at=row["at"],
-        turn_id=row["turn_id"],
-        user_id=row["subject_user_id"],
-        who=row["who"],
-        reason=row["reason"],
-        delta=DELTA_ADAPTER.validate_python(row["delta"]),
-    )
+    """Return a row of `engagement_journal` as an entry."""
+    delta = DELTA_ADAPTER.validate_python(row["delta"])
+    return from_row(EngagementEntry, row, user_id=row["subject_user_id"], delta=delta)

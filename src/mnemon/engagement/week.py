@@ -21,24 +21,29 @@ class WeekRules:
 
 
 def _is_orientation_done(document: Engagement, heard: int) -> bool:
+    """Say whether week 1 may end: three user turns, and an unknown or hypothesis on record."""
     return heard >= 3 and bool(document.unknowns or document.hypotheses)
 
 
 def _has_evidence(document: Engagement, heard: int) -> bool:
+    """Say whether week 2 may end: some hypothesis has an evidence line."""
     return any(each.evidence for each in document.hypotheses)
 
 
 def _has_enough_evidence(document: Engagement, heard: int) -> bool:
+    """Say whether week 3 may end: the hypotheses have two evidence lines in all."""
     return sum(len(each.evidence) for each in document.hypotheses) >= 2
 
 
 def _is_synthesis_done(document: Engagement, heard: int) -> bool:
+    """Say whether a later week may end: something was settled, and something changed since it began."""
     over = any(_is_over(each) for each in document.hypotheses) or bool(document.answered)
     # The change is required, or every turn could advance the week once something is over.
     return over and document.changed_in_week > 0
 
 
 def _is_over(hypothesis: Hypothesis) -> bool:
+    """Say whether a hypothesis was settled: promoted to a finding, or archived."""
     return hypothesis.stage in (HypothesisStage.FINDING, HypothesisStage.ARCHIVED)
 
 
@@ -80,12 +85,12 @@ WEEK_TABLE = (
 
 
 def week_rules(number: int) -> WeekRules:
-    """Return the rules of a week; every week past the table is another one of synthesis."""
+    """Return the rules of the engagement's week; every week past the table is another one of synthesis."""
     return WEEK_TABLE[min(number, len(WEEK_TABLE)) - 1]
 
 
 def advance_veto(document: Engagement, heard: int) -> str | None:
-    """Return why the week may not advance; None when its work is done."""
+    """Return why the engagement's week may not advance; None when its work is done."""
     row = week_rules(document.week)
     if row.is_done(document, heard):
         return None

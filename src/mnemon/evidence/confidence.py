@@ -35,14 +35,14 @@ LOG_ODDS_STEPS = {Strength.WEAK: 0.35, Strength.MODERATE: 0.6, Strength.STRONG: 
 
 
 def compute_confidence(pieces: Iterable[tuple[Stance, Strength]], start: float = START_CONFIDENCE) -> float:
-    """Return the confidence, in (0, 1), that the pieces give when starting from `start`, whatever their order."""
+    """Return the confidence, in (0, 1), that pieces of evidence give from `start`, whatever their order."""
     # `fsum` is exact, so that the same pieces in another order give the same bits.
     total = math.fsum((_log_odds(start), *(_log_odds_step(stance, strength) for stance, strength in pieces)))
     return 1 / (1 + math.exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, total))))
 
 
 def update_confidence(before: float, stance: Stance, strength: Strength) -> float:
-    """Return the confidence after one more piece."""
+    """Return the confidence after one more piece of evidence."""
     return compute_confidence(((stance, strength),), start=before)
 
 
@@ -52,10 +52,12 @@ def round_confidence(value: float) -> float:
 
 
 def _log_odds_step(stance: Stance, strength: Strength) -> float:
+    """Return how far one piece of evidence moves the log-odds; negative when it contradicts."""
     return LOG_ODDS_STEPS[strength] if stance is Stance.SUPPORTS else -LOG_ODDS_STEPS[strength]
 
 
 def _log_odds(value: float) -> float:
+    """Return the log-odds of a probability, bounded so that 0 and 1 stay finite."""
     if value <= 0:
         return -_MOST_LOG_ODDS
     if value >= 1:
@@ -91,7 +93,7 @@ class EvidenceLine:
     """Ids of contradicting lines that it settles."""
 
     def is_repeat_of(self, other: "EvidenceLine") -> bool:
-        """Say whether both are the same piece: one source, and the same quote or overlapping words of one message."""
+        """Say whether two lines are the same evidence: one source, and the same or overlapping words of a message."""
         if self.source.casefold() != other.source.casefold():
             return False
         if normalize_quote(self.quote).casefold() == normalize_quote(other.quote).casefold():

@@ -120,7 +120,7 @@ class Figure:
 
     @property
     def is_range(self) -> bool:
-        """Say whether the two ends differ."""
+        """Say whether the figure is a range: its two ends differ."""
         return self.low != self.high
 
 
@@ -138,9 +138,10 @@ def find_figures(text: str) -> tuple[Figure, ...]:
 
 
 def _block_figures(text: str) -> Iterator[Figure]:
-    """Yield the figures of one block of text, in order."""
+    """Yield the figures of one block of text, in order; the longest candidate at a position wins."""
     masked = mask_references(text)
     found: list[Figure] = []
+    # Of candidates that begin at one place the longest comes first, and the others overlap it.
     for figure in sorted(_figure_candidates(masked), key=lambda each: (each.start, -each.end)):
         if not found or figure.start >= found[-1].end:
             found.append(figure)
@@ -149,7 +150,7 @@ def _block_figures(text: str) -> Iterator[Figure]:
 
 
 def text_before(text: str, figure: Figure) -> str:
-    """Return the few words before the figure: enough to see what they say of it."""
+    """Return the 40 characters before the figure: enough to see what words like "about" or "up to" say of it."""
     return text[max(0, figure.start - 40) : figure.start]
 
 
@@ -171,7 +172,7 @@ def _figure_candidates(text: str) -> Iterator[Figure]:
 
 
 def _share_value(match: re.Match[str], text: str) -> Fraction | None:
-    """Return the fraction that "two thirds" or "by a third" names.
+    """Return the fraction that a match like "two thirds" or "by a third" names.
 
     None where "a third" is an ordinal or "a quarter" a span of time.
     """
@@ -192,7 +193,7 @@ def _share_value(match: re.Match[str], text: str) -> Fraction | None:
 
 
 def _parse_quantity(match: re.Match[str]) -> Figure | None:
-    """Return the figure of a number with its scale and unit; None when its words name no number."""
+    """Return the figure of a matched number with its scale and unit; None when its words name no number."""
     value = _number_value(match)
     if value is None:
         return None
@@ -215,6 +216,7 @@ def _worded_figure(match: re.Match[str], value: Fraction, unit: str | None, scal
 
 
 def _scale_of(match: re.Match[str]) -> int:
+    """Return the factor of a matched number's scale ("k", "million", the last of its words); 1 without one."""
     if match["sign"]:
         return numeral.SCALE_SIGNS[match["sign"].strip().lower()]
     if match["scale"]:
@@ -224,6 +226,7 @@ def _scale_of(match: re.Match[str]) -> int:
 
 
 def _number_value(match: re.Match[str]) -> Fraction | None:
+    """Return the matched number's value before its scale; None for a division by zero or a bare scale word."""
     if match["vulgar"]:
         whole = match["vulgar"][:-1]
         return Fraction(numeral.parse_integer(whole) if whole else 0) + numeral.VULGAR_FRACTIONS[match["vulgar"][-1]]
@@ -237,7 +240,7 @@ def _number_value(match: re.Match[str]) -> Fraction | None:
 
 
 def _unit_of(match: re.Match[str]) -> str | None:
-    """Return what the number counts: the currency before it, or else the unit after it."""
+    """Return what the matched number counts: the currency before it, or else the unit after it; None for neither."""
     number = next(group for group in ("digits", "words", "vulgar", "over") if match[group])
     if match.start(number) > match.start():
         return next(name for name in CURRENCIES if match[f"before_{name}"])
@@ -248,6 +251,7 @@ def _unit_of(match: re.Match[str]) -> str | None:
 
 
 def _build_figure(match: re.Match[str], value: Fraction, unit: str | None) -> Figure:
+    """Return the figure of one value at the place of the match; its text is filled in later."""
     return Figure(low=value, high=value, unit=unit, start=match.start(), end=match.end(), text="")
 
 
@@ -262,7 +266,7 @@ def _join_neighbours(found: list[Figure], text: str) -> Iterator[Figure]:
 
 
 def _join_pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
-    """Return what two neighbours name together; nothing when they are independent."""
+    """Return the range or share that two neighbouring figures name together; empty when they are independent."""
     gap, before = text[first.end : second.start], text_before(text, first)
     if _OUT_OF.fullmatch(gap) and first.unit is None and second.unit is None and second.low:
         share = first.low / second.low
@@ -278,7 +282,7 @@ def _join_pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
 
 
 def _is_scale_shared(first: Figure, second: Figure) -> bool:
-    """Say whether the first takes the second's scale: in "4 to 5 million", not in "two hundred to three thousand"."""
+    """Say whether a range's first end takes the second's scale: in "4 to 5 million", not "200 to 3 thousand"."""
     unscaled = second.low / second.scale
     if first.scale >= second.scale or first.low >= 1000:
         return False

@@ -62,7 +62,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             tomorrow / soon / upcoming / next (?:week|month|year|quarter|spring|summer|fall|autumn|winter|time|\w+day)
             considering / thinking (?:of|about) / promise[sd]?
             (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:jan|feb|mar|apr|may|jun|jul|aug))
-            (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:sep|oct|nov|dec|mon|tue|wed|thu|fri|20\d\d))
+            (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:sep|oct|nov|dec|mon|tue|wed|20\d\d))
             (?:am|are|is|(?<=')m|(?<=')re|(?<=')s) (?:moving|relocating|joining|leaving|starting|switching|retiring)
             (?:am|are|is|(?<=')m|(?<=')re|(?<=')s) (?:getting|becoming|transferring|expecting)
             """

@@ -77,7 +77,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 @reads_outside_text
 def judge_figures(text: str, sources: Iterable[str]) -> tuple[JudgedFigure, ...]:
-    """Return every figure of the text with its tier, given the texts it cites."""
+    """Return every figure of the text with its tier: shared by a source it cites, typical, or unsourced."""
     claimed = find_figures(text)
     if not claimed:
         return ()
@@ -98,7 +98,7 @@ def _birthdays(text: str) -> Iterator[Figure]:
 
 
 def unsourced_figures(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
-    """Return the figures for which the gate rejects the text; none when it passes."""
+    """Return the figures for which the number gate rejects the text; none when it passes."""
     return tuple(each.figure for each in judge_figures(text, sources) if each.tier is Tier.UNSOURCED)
 
 
@@ -161,7 +161,7 @@ def restore_figures(text: str, sources: Iterable[str]) -> str:
 
 
 def is_same_figure(one: Figure, other: Figure) -> bool:
-    """Say whether two spellings name the same figure."""
+    """Say whether two figures have the same value or range and unit, however they are spelled."""
     return (one.low, one.high, one.unit) == (other.low, other.high, other.unit)
 
 
@@ -176,6 +176,7 @@ class _SharedFigures:
     """The figures of the sources, indexed by what a claim is compared with, so that a lookup takes one step."""
 
     def __init__(self, found: Iterable[Figure]) -> None:
+        """Index the figures of the sources by both ends, single value, low end and high end."""
         self.exact: _Units = defaultdict(set)
         self.single: _Units = defaultdict(set)
         self.low_ends: _Units = defaultdict(set)
@@ -201,7 +202,7 @@ class _SentenceHedge:
 
 
 def _tier_of(text: str, figure: Figure, sentence: _SentenceHedge, shared: _SharedFigures) -> Tier:
-    """Return the tier of one figure."""
+    """Return the tier of one figure: shared by a source, typical and hedged as such, or unsourced."""
     if _is_shared(text, figure, shared):
         return Tier.SHARED
     if figure.is_range and sentence.hedged:
@@ -287,6 +288,7 @@ def _is_exact(text: str, figure: Figure, shared: _SharedFigures) -> bool:
 
 
 def _assess_sentence(sentence: str) -> _SentenceHedge:
+    """Return whether a sentence calls its figures typical, and whether it hedges them at all."""
     # A benchmark ("in the industry") hedges a range only together with a softener ("roughly").
     typical = _TYPICAL.search(sentence) is not None
     hedged = typical or bool(_BENCHMARK.search(sentence) and _SOFT.search(sentence))
@@ -294,7 +296,7 @@ def _assess_sentence(sentence: str) -> _SentenceHedge:
 
 
 def _sentences_around(text: str, claimed: Sequence[Figure]) -> Iterator[_SentenceHedge]:
-    """Yield the hedge of the sentence around each figure.
+    """Yield, for each figure, how the sentence around it hedges its figures.
 
     The figures come in order, so that the text is scanned once.
     """

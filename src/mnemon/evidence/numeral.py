@@ -129,7 +129,7 @@ _THOUSANDS = re.compile(rf"{_GROUP}(?=\d{{3}}(?!\d))")
 
 
 def parse_digits(text: str) -> Fraction:
-    """Return the value of a number in digits, in English or continental notation; an overlong one is read in part."""
+    """Return the value of a number in digits, in English or continental notation; an overlong one is cut."""
     if len(text) > _LONGEST:
         text = _SEPARATOR.sub("", text[:_LONGEST]).rstrip("eE+-")
         text = text.replace(".", "") if text.count(".") > 1 else text
@@ -143,7 +143,7 @@ def parse_digits(text: str) -> Fraction:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of plain digits; an overlong number is parsed in part."""
+    """Return the value of plain digits; an overlong number is cut to 60 of them."""
     return int(text[:_LONGEST])
 
 
@@ -166,7 +166,7 @@ def parse_words(text: str) -> Fraction | None:
 
 
 def _parse_decimal_words(tokens: list[str]) -> Fraction:
-    """Return the value of "three point five million"."""
+    """Return the value of number words around "point", as in "three point five million"."""
     at = tokens.index("point")
     scale, decimals = 1, ""
     for token in tokens[at + 1 :]:
@@ -178,7 +178,7 @@ def _parse_decimal_words(tokens: list[str]) -> Fraction:
 
 
 def _sum_words(tokens: list[str]) -> Fraction:
-    """Add up number words the English way: units, tens and hundreds form a group, and a larger scale closes it."""
+    """Return the sum of number words: hundreds, tens and units form a group, which a larger scale closes."""
     total = group = 0
     for token in tokens:
         if token in UNIT_WORDS:

@@ -42,7 +42,7 @@ def is_confidential_text(text: str) -> bool:
 
 
 def _asks_for_confidence(text: str) -> bool:
-    """Say whether one block of text contains such a phrase without a negation before it."""
+    """Say whether one block of text contains a phrase of confidence without a negation before it."""
     lowered = text.lower()
     if not any(word in lowered for word in _ONE_OF):
         return False

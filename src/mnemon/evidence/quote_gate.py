@@ -105,7 +105,7 @@ class Quotation:
 
     @property
     def text(self) -> str:
-        """Return the quote as it occurs in its source."""
+        """Return the quoted words as they occur in their source."""
         return self.passage.text[self.start : self.end]
 
 
@@ -177,13 +177,13 @@ def render_output(output: Any) -> str:
 
 
 def _passage_from_message(message: TurnMessage, turn: Turn) -> Passage:
-    """Return the whole message as a quotable passage, with its speaker's name."""
+    """Return a whole message as a quotable passage, with its speaker's name."""
     who = message.name or (turn.user_name if message.role is Role.USER else "tool")
     return Passage(message_id=message.message_id, text=message.content, who=who, role=message.role, at=message.at)
 
 
 def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:
-    """Yield each string in a tool's output, then the whole output as rendered."""
+    """Yield each string in a tool's output as a quotable passage, then the whole output as rendered."""
     if outcome.output is None:
         return
     # The whole result comes last: it serves quotes that span several values, and has no pointer.
@@ -192,7 +192,7 @@ def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:
 
 
 def _string_leaves(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each string in the JSON value with its pointer."""
+    """Yield each string in the JSON value with its JSON pointer."""
     if len(pointer) > _LONGEST_POINTER:
         return
     if isinstance(value, str):
@@ -231,7 +231,7 @@ def _composed_offsets(text: str) -> list[int]:
 
 
 def _source_offsets(text: str) -> list[int]:
-    """Return, for each character of the normalized text, its position in the original."""
+    """Return, for each character of the text as `_normalize_text` gives it, its position in the text."""
     places: list[int] = []
     at = 0
     for space in _SPACES.finditer(text):
@@ -242,16 +242,17 @@ def _source_offsets(text: str) -> list[int]:
 
 
 def _is_whole_span(text: str, start: int, end: int) -> bool:
-    """Say whether neither end of the span cuts a word or a number in two."""
+    """Say whether neither end of a span of text cuts a word or a number in two."""
     return not _is_inside_word(text, start) and not _is_inside_word(text, end)
 
 
 def _is_inside_word(text: str, at: int) -> bool:
-    """Say whether the position lies within a word or a number."""
+    """Say whether a position in a text lies within a word or a number."""
     if at <= 0 or at >= len(text):
         return False
     left, right = text[at - 1], text[at]
     if left.isalnum() and right.isalnum():
+        # Where words are written without spaces, any two letters may belong to different ones.
         return not (_is_unspaced_script(left) or _is_unspaced_script(right))
     # A dot or comma between digits belongs to the number.
     if right in ".," and left.isdigit():

@@ -20,7 +20,7 @@ from claude_agent_sdk.types import (
 
 from mnemon.client import Mnemon
 from mnemon.client.shapes import Note
-from mnemon.integrations.roll import Roll, unwrapped, wrapped
+from mnemon.integrations.note_list import NoteList, unwrapped, wrapped
 
 ROOT, SUMMARIES = "claude-agent", "claude-agent-summaries"
 _PAGE_SIZE = 1000
@@ -30,11 +30,12 @@ class MnemonSessionStore(SessionStore):
     """Transcripts of sessions and of their subagents, and the sessions' summaries."""
 
     def __init__(self, client: Mnemon) -> None:
+        """Make a session store over a client, whose person's notes hold the transcripts."""
         self.client = client
         self._append_locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Append the entries, each `uuid` once, and update the session's summary."""
+        """Append the entries to a session's transcript, each `uuid` once, and update the session's summary."""
         if not entries:
             return
         namespace = _session_namespace(key)
@@ -55,22 +56,22 @@ class MnemonSessionStore(SessionStore):
             await self.client.write_notes([*changes, put])
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """Return the whole transcript; None for one never written."""
-        entries: list[SessionStoreEntry] = await Roll(self.client, _session_namespace(key)).last()
+        """Return a session's whole transcript; None for one never written."""
+        entries: list[SessionStoreEntry] = await NoteList(self.client, _session_namespace(key)).last()
         return entries or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """Return the project's sessions with the time of their last entry."""
+        """Return the ids of a project's sessions with the time of their last entry."""
         return [
             {"session_id": note["key"], "mtime": _modified_ms(note)} for note in await self._list_summaries(project_key)
         ]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        """Return the summaries of the project's sessions."""
+        """Return the summaries of a project's sessions."""
         return [_summary_entry(note) for note in await self._list_summaries(project_key)]
 
     async def delete(self, key: SessionKey) -> None:
-        """Delete a transcript; a session's own with those of its subagents and its summary."""
+        """Delete a session's transcript with those of its subagents and its summary; or one subagent's alone."""
         if key.get("subpath"):
             await self.client.write_notes([{"op": "clear", "namespace": _session_namespace(key)}])
             return
@@ -82,11 +83,12 @@ class MnemonSessionStore(SessionStore):
         await self.client.write_notes(gone)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
-        """Return the paths of the session's subagents."""
+        """Return the paths of the subagents that a session has transcripts of."""
         prefix = [ROOT, key["project_key"], key["session_id"], "sub"]
         return [found[-1] for found in await self.client.note_namespaces(prefix=prefix, limit=_PAGE_SIZE)]
 
     async def _list_summaries(self, project_key: str) -> list[Note]:
+        """Return the notes that hold the summaries of a project's sessions, all pages of them."""
         found: list[Note] = []
         while True:
             page = await self.client.search_notes(
@@ -98,13 +100,16 @@ class MnemonSessionStore(SessionStore):
 
 
 def _session_namespace(key: SessionKey) -> list[str]:
+    """Return the namespace of the notes that hold the transcript of a session or of its subagent."""
     subpath = key.get("subpath")
     return [ROOT, key["project_key"], key["session_id"], *(["sub", subpath] if subpath else ["main"])]
 
 
 def _modified_ms(note: Note) -> int:
+    """Return when the note was last changed, in milliseconds since 1970 as the SDK counts."""
     return int(datetime.fromisoformat(note["updatedAt"]).timestamp() * 1000)
 
 
 def _summary_entry(note: Note) -> SessionSummaryEntry:
+    """Return the note of a session's summary in the form that the SDK takes."""
     return {"session_id": note["key"], "mtime": _modified_ms(note), "data": unwrapped(note["value"])}

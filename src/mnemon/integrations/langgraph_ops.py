@@ -18,12 +18,12 @@ _TESTS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$l
 _ALWAYS_TRUE = {("lt", math.inf), ("lte", math.inf), ("gt", -math.inf), ("gte", -math.inf)}
 
 
-class Never(Exception):
+class UnmeetableFilter(Exception):
     """Raised for a filter that no stored value can meet."""
 
 
 def texts_of(op: PutOp, fields: Sequence[str]) -> Texts:
-    """Return the parts of the value that are to be found by meaning, by path."""
+    """Return the parts of a put's value that are to be found by meaning, by their path; empty for a deletion."""
     if op.value is None or op.index is False:
         return {}
     parts: Texts = {}
@@ -36,7 +36,7 @@ def texts_of(op: PutOp, fields: Sequence[str]) -> Texts:
 def change_of(
     op: PutOp, *, texts: Texts | None = None, vectors: Mapping[str, list[float]] | None = None
 ) -> dict[str, Any]:
-    """Return the change for a put: a put of a note, or a delete for one without a value."""
+    """Return a LangGraph put as a change of notes: a put of a note, or a delete for one without a value."""
     address = {"namespace": list(op.namespace), "key": str(op.key)}
     if op.value is None:
         return {"op": "delete", **address}
@@ -51,11 +51,12 @@ def change_of(
 
 
 def search_of(op: SearchOp) -> dict[str, Any]:
-    """Return the parameters of a search apart from its query; raise `Never` for a filter that nothing can meet."""
+    """Return the parameters of a notes search apart from its query; raise `UnmeetableFilter` if nothing can match."""
     return {
         "conditions": [
             condition for key, wanted in (op.filter or {}).items() for condition in _filter_conditions(key, wanted)
         ],
+        # The server takes 1 to 1,000; a graph that asks for more gets fewer rather than an error.
         "limit": max(1, min(op.limit, 1000)),
         "offset": op.offset,
         "refresh": bool(op.refresh_ttl),
@@ -63,7 +64,7 @@ def search_of(op: SearchOp) -> dict[str, Any]:
 
 
 def listing_of(op: ListNamespacesOp) -> dict[str, Any]:
-    """Return the parameters for listing namespaces."""
+    """Return the parameters for listing namespaces of notes; raise ValueError for two prefixes or suffixes."""
     params: dict[str, Any] = {"limit": op.limit, "offset": op.offset}
     if op.max_depth is not None:
         params["maxDepth"] = op.max_depth
@@ -75,17 +76,17 @@ def listing_of(op: ListNamespacesOp) -> dict[str, Any]:
 
 
 def item_of(note: Note) -> Item:
-    """Return the note as an item."""
+    """Return a note as LangGraph's item."""
     return Item(**_item_fields(note))
 
 
 def found_of(note: Note) -> SearchItem:
-    """Return the note as a search result with its score."""
+    """Return a note as LangGraph's search result with its score."""
     return SearchItem(**_item_fields(note), score=note["score"])
 
 
 def split(ops: Sequence[Op]) -> dict[type, list[tuple[int, Any]]]:
-    """Return the operations by type and in order, each with its index; of two puts under one key the later wins."""
+    """Return LangGraph's operations by type, in order, with their index; of two puts under one key the later wins."""
     kinds: dict[type, list[tuple[int, Any]]] = {GetOp: [], SearchOp: [], ListNamespacesOp: [], PutOp: []}
     for place, op in enumerate(ops):
         kinds[type(op)].append((place, op))
@@ -93,6 +94,7 @@ def split(ops: Sequence[Op]) -> dict[type, list[tuple[int, Any]]]:
 
 
 def _item_fields(note: Note) -> dict[str, Any]:
+    """Return the fields that LangGraph's items and search results share, taken from a note."""
     return {
         "namespace": tuple(note["namespace"]),
         "key": note["key"],
@@ -103,6 +105,7 @@ def _item_fields(note: Note) -> dict[str, Any]:
 
 
 def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
+    """Yield the search conditions of one filter key; raise ValueError for a bad key or operator."""
     if not _FILTER_KEY.fullmatch(key):
         raise ValueError(f"Invalid filter key: {key!r}. Use letters, digits and . _ - @ : / # + ~ only.")
     path = key.split(".")
@@ -110,20 +113,20 @@ def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
         for name, value in wanted.items():
             if name not in _TESTS:
                 raise ValueError(f"Unsupported operator: {name}")
-            yield from _condition_or_none(path, _TESTS[name], value)
+            yield from _storable_conditions(path, _TESTS[name], value)
     else:
-        yield from _condition_or_none(path, "contains" if isinstance(wanted, dict) else "eq", wanted)
+        yield from _storable_conditions(path, "contains" if isinstance(wanted, dict) else "eq", wanted)
 
 
-def _condition_or_none(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the condition; nothing if every stored value meets it; raise `Never` if none can."""
+def _storable_conditions(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the condition on a stored value; nothing if all meet it; raise `UnmeetableFilter` if none can."""
     # JSON has no infinity, and stored text no NUL.
     if isinstance(value, float) and not math.isfinite(value):
         if (test, value) in _ALWAYS_TRUE or test == "ne":
             return
-        raise Never
+        raise UnmeetableFilter
     if isinstance(value, str) and "\0" in value:
         if test == "ne":
             return
-        raise Never
+        raise UnmeetableFilter
     yield {"path": path, "test": test, "value": value}

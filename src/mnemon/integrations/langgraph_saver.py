@@ -42,6 +42,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
     """
 
     def __init__(self, client: Mnemon, *, serde: SerializerProtocol | None = None) -> None:
+        """Make a checkpoint saver over a client, whose person's notes hold the checkpoints; needs a running loop."""
         super().__init__(serde=serde)
         self.client = client
         self._loop = asyncio.get_running_loop()
@@ -53,6 +54,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         if checkpoint_id is not None:
             [note] = await self.client.read_notes([(where, checkpoint_id)])
         else:
+            # LangGraph's checkpoint ids sort by time, so that the greatest key is the latest.
             note = next(iter(await self.client.search_notes(where, exact=True, order="-key", limit=1)), None)
         return None if note is None else await self._checkpoint_tuple(note)
 
@@ -82,7 +84,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Store a checkpoint; return the config that names it."""
+        """Store a checkpoint as a note; return the config that names it."""
         thread, ns, parent = _config_ids(config)
         whole = get_checkpoint_metadata(config, metadata)
         value = {
@@ -99,7 +101,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Store the pending writes of a task; repeating a call does not change results that were stored."""
+        """Store the pending writes of a task as notes; repeating a call does not change results that were stored."""
         thread, ns, checkpoint_id = _config_ids(config)
         changes = []
         for place, (channel, value) in enumerate(writes):
@@ -124,11 +126,11 @@ class MnemonSaver(BaseCheckpointSaver[int]):
             await self.client.write_notes(changes)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Delete a thread's checkpoints and writes."""
+        """Delete a thread's checkpoints and pending writes."""
         await self.client.write_notes(_clear_changes(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints of these runs with their writes."""
+        """Delete the checkpoints of these runs with their pending writes."""
         for run_id in run_ids:
             found = [
                 note
@@ -139,7 +141,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
             await self._remove_checkpoints(found)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copy a thread's checkpoints and writes to another thread."""
+        """Copy a thread's checkpoints and pending writes to another thread."""
         for kind in (CHECKPOINTS, WRITES):
             async for note in self._iter_notes([kind, source_thread_id], order="place"):
                 where = [kind, target_thread_id, *note["namespace"][2:]]
@@ -147,7 +149,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
                 await self.client.write_notes([put])
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the latest checkpoint of each namespace of these threads; with strategy `delete`, none."""
+        """Delete all but the latest checkpoint of each namespace of these threads; with strategy `delete`, all."""
         for thread in thread_ids:
             if strategy == "delete":
                 await self.adelete_thread(thread)
@@ -155,18 +157,20 @@ class MnemonSaver(BaseCheckpointSaver[int]):
             seen: set[str] = set()
             older: Notes = []
             async for note in self._iter_notes([CHECKPOINTS, thread]):
+                # Notes come newest first, so that the first of each namespace is the one to keep.
                 (older if note["namespace"][2] in seen else []).append(note)
                 seen.add(note["namespace"][2])
             await self._remove_checkpoints(older)
 
     async def _remove_checkpoints(self, notes: Sequence[Note]) -> None:
+        """Delete the checkpoints in these notes, each with its pending writes."""
         for note in notes:
             _, thread, ns = note["namespace"]
             gone = {"op": "delete", "namespace": note["namespace"], "key": note["key"]}
             await self.client.write_notes([gone, {"op": "clear", "namespace": [WRITES, thread, ns, note["key"]]}])
 
     async def _iter_notes(self, where: Sequence[str], *, order: str = "-key", **search: Any) -> AsyncIterator[Note]:
-        """Yield all notes below a namespace."""
+        """Yield all notes below a namespace, of however many pages."""
         known = {name: value for name, value in search.items() if value}
         found: Notes = []
         # Read all pages before the first note is yielded: the caller may delete notes, which would shift the pages.
@@ -179,6 +183,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
             yield note
 
     async def _checkpoint_tuple(self, note: Note) -> CheckpointTuple:
+        """Return a checkpoint's note as LangGraph's tuple, with the pending writes read from their notes."""
         _, thread, ns = note["namespace"]
         writes = [one async for one in self._iter_notes([WRITES, thread, ns, note["key"]], order="place")]
         held = sorted((one["value"] for one in writes), key=lambda w: writes_sort_key(w["path"], w["task"], w["index"]))
@@ -192,14 +197,16 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         )
 
     def _pack_value(self, value: Any) -> dict[str, str]:
+        """Return the value serialized by LangGraph, in base64 beside the name of its format."""
         kind, data = self.serde.dumps_typed(value)
         return {"type": kind, "data": base64.b64encode(data).decode()}
 
     def _unpack_value(self, packed: dict[str, str]) -> Any:
+        """Return the value that `_pack_value` serialized."""
         return self.serde.loads_typed((packed["type"], base64.b64decode(packed["data"])))
 
     def _run_blocking(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run the coroutine in the saver's loop and wait for it; raise InvalidStateError when called from that loop."""
+        """Run a coroutine in the saver's loop and wait for it; raise InvalidStateError when called from that loop."""
         try:
             if asyncio.get_running_loop() is self._loop:
                 # An unawaited coroutine would warn; waiting here would block the loop that has to run it.
@@ -210,7 +217,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Return what `aget_tuple` does, blocking."""
+        """Return the checkpoint that the config names, or the thread's latest, or None; blocks."""
         return self._run_blocking(self.aget_tuple(config))
 
     def list(
@@ -221,9 +228,10 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Yield what `alist` does, blocking."""
+        """Yield the checkpoints of the config's thread, or of all threads, newest first; blocks."""
 
         async def collect_tuples() -> Any:
+            """Return all checkpoints that `alist` yields, since a thread cannot iterate in another one's loop."""
             return [one async for one in self.alist(config, filter=filter, before=before, limit=limit)]
 
         yield from self._run_blocking(collect_tuples())
@@ -235,27 +243,28 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Do what `aput` does, blocking."""
+        """Store a checkpoint as a note and return the config that names it; blocks."""
         return self._run_blocking(self.aput(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Do what `aput_writes` does, blocking."""
+        """Store the pending writes of a task as notes; blocks."""
         self._run_blocking(self.aput_writes(config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
-        """Do what `adelete_thread` does, blocking."""
+        """Delete a thread's checkpoints and pending writes; blocks."""
         self._run_blocking(self.adelete_thread(thread_id))
 
 
 def _config_ids(config: RunnableConfig) -> tuple[str, str, str | None]:
+    """Return the thread, the checkpoint namespace and the checkpoint id (None for the latest) of a config."""
     named = config["configurable"]
     return str(named["thread_id"]), str(named.get("checkpoint_ns", "")), get_checkpoint_id(config)
 
 
 def _config_namespace(config: RunnableConfig | None) -> tuple[Sequence[str], str | None]:
-    """Return the namespace that holds the config's checkpoints, and the id of the one it names, if any."""
+    """Return the namespace of notes that holds a config's checkpoints, and the id of the one it names, if any."""
     named = {} if config is None else config.get("configurable", {})
     if "thread_id" not in named:
         return [CHECKPOINTS], None
@@ -266,10 +275,12 @@ def _config_namespace(config: RunnableConfig | None) -> tuple[Sequence[str], str
 
 
 def _make_config(thread: str, ns: str, checkpoint_id: str) -> RunnableConfig:
+    """Return the config that names this checkpoint of a thread."""
     return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": checkpoint_id}}
 
 
 def _metadata_conditions(wanted: dict[str, Any] | None) -> Sequence[dict[str, Any]]:
+    """Return the search conditions for checkpoints whose metadata have these values."""
     return [
         {
             "path": ["metadata", name],
@@ -281,6 +292,7 @@ def _metadata_conditions(wanted: dict[str, Any] | None) -> Sequence[dict[str, An
 
 
 def _clear_changes(thread: str) -> Sequence[dict[str, Any]]:
+    """Return the changes of notes that delete a thread's checkpoints and pending writes."""
     return [{"op": "clear", "namespace": [kind, thread]} for kind in (CHECKPOINTS, WRITES)]
 
 

@@ -35,6 +35,7 @@ class _IndexedStore:
     ttl_config: TTLConfig | None
 
     def _configure_index(self, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
+        """Keep the index and TTL configurations, and derive the embeddings and the fields to be embedded."""
         self.index_config = index
         self.ttl_config = ttl
         embed = (index or {}).get("embed")
@@ -43,6 +44,7 @@ class _IndexedStore:
         self._fields: Sequence[str] = named.get("fields") or named.get("text_fields") or ["$"]
 
     def _index_texts(self, puts: Sequence[PutOp]) -> list[as_notes.Texts]:
+        """Return for each put the texts to be found by meaning; empty ones for a store without an index."""
         return [as_notes.texts_of(op, self._fields) if self.index_config is not None else {} for op in puts]
 
 
@@ -50,12 +52,13 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
     """Items in the notes of the client's person."""
 
     def __init__(self, client: Mnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
+        """Make a LangGraph store over a client, whose person's notes hold the items."""
         super().__init__()
         self.client = client
         self._configure_index(index, ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run the operations; reads see the state before the batch's writes."""
+        """Run a batch of LangGraph's store operations; reads see the state before the batch's writes."""
         requested = list(ops)
         for op in requested:
             validate_op_namespace(op)
@@ -75,11 +78,12 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
         return results
 
     async def sweep_ttl(self) -> int:
-        """Delete expired items, which no read returns anyway; return their number."""
+        """Delete the store's expired items, which no read returns anyway; return their number."""
         [swept] = await self.client.write_notes([{"op": "sweep"}])
         return int(swept["count"])
 
     async def _read_items(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
+        """Read the items of these get operations and put each, or None, into its place in `results`."""
         # A request refreshes all of its notes or none, so there are two groups.
         for refresh in (False, True):
             some = [(place, op) for place, op in gets if bool(op.refresh_ttl) is refresh]
@@ -89,17 +93,20 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
                     results[place] = None if note is None else as_notes.item_of(note)
 
     async def _search_items(self, op: SearchOp) -> list[Any]:
+        """Return the items that a search operation finds; empty for a filter that nothing can meet."""
         try:
             params = as_notes.search_of(op)
-        except as_notes.Never:
+        except as_notes.UnmeetableFilter:
             return []
         if op.query and self.embeddings is not None:
             params["vector"] = await self.embeddings.aembed_query(op.query)
+        # Without embeddings of its own: the server embeds the query, as it did the items' texts.
         elif op.query and self.index_config is not None:
             params["query"] = op.query
         return [as_notes.found_of(note) for note in await self.client.search_notes(op.namespace_prefix, **params)]
 
     async def _put_changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
+        """Return put operations as changes of notes, embedded here if the store has embeddings."""
         texts = self._index_texts(puts)
         if self.embeddings is None:
             return [as_notes.change_of(op, texts=part) for op, part in zip(puts, texts, strict=True)]
@@ -112,18 +119,19 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
     """The same store for a graph that is not async."""
 
     def __init__(self, client: SyncMnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
+        """Make a LangGraph store over a blocking client, whose person's notes hold the items."""
         super().__init__()
         self.client = client
         self._configure_index(index, ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run the operations in a thread, for an async caller."""
+        """Run a batch of LangGraph's store operations in a thread, for an async caller."""
         import asyncio
 
         return await asyncio.to_thread(self.batch, list(ops))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run the operations; reads see the state before the batch's writes."""
+        """Run a batch of LangGraph's store operations; reads see the state before the batch's writes."""
         requested = list(ops)
         for op in requested:
             validate_op_namespace(op)
@@ -142,11 +150,12 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
         return results
 
     def sweep_ttl(self) -> int:
-        """Delete expired items, which no read returns anyway; return their number."""
+        """Delete the store's expired items, which no read returns anyway; return their number."""
         [swept] = self.client.write_notes([{"op": "sweep"}])
         return int(swept["count"])
 
     def _read_items(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
+        """Read the items of these get operations and put each, or None, into its place in `results`."""
         for refresh in (False, True):
             some = [(place, op) for place, op in gets if bool(op.refresh_ttl) is refresh]
             for part in batches(some):
@@ -155,17 +164,20 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
                     results[place] = None if note is None else as_notes.item_of(note)
 
     def _search_items(self, op: SearchOp) -> list[Any]:
+        """Return the items that a search operation finds; empty for a filter that nothing can meet."""
         try:
             params = as_notes.search_of(op)
-        except as_notes.Never:
+        except as_notes.UnmeetableFilter:
             return []
         if op.query and self.embeddings is not None:
             params["vector"] = self.embeddings.embed_query(op.query)
+        # Without embeddings of its own: the server embeds the query, as it did the items' texts.
         elif op.query and self.index_config is not None:
             params["query"] = op.query
         return [as_notes.found_of(note) for note in self.client.search_notes(op.namespace_prefix, **params)]
 
     def _put_changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
+        """Return put operations as changes of notes, embedded here if the store has embeddings."""
         texts = self._index_texts(puts)
         if self.embeddings is None:
             return [as_notes.change_of(op, texts=part) for op, part in zip(puts, texts, strict=True)]
@@ -175,10 +187,10 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
 
 
 def batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Return the items in slices of as many as one request takes."""
+    """Return the items in slices of 500, as many as one request for notes takes."""
     return (items[start : start + _BATCH_SIZE] for start in range(0, len(items), _BATCH_SIZE))
 
 
 def vectors_of(parts: as_notes.Texts, made: Iterator[list[float]]) -> dict[str, list[float]]:
-    """Return each part with the next vector."""
+    """Return the embedding of each text by its path; takes the next vectors of the iterator."""
     return {part: next(made) for part in parts}

@@ -25,6 +25,7 @@ class ParentWorker:
     """The child's connection to the worker that started it: orders on stdin, reports on stdout."""
 
     def __init__(self) -> None:
+        """Take over stdin and stdout as the pipes to the worker, and give the item's programs others."""
         # Programs that the item starts inherit stdin and stdout. They get /dev/null and stderr instead, so that the
         # pipes to the worker close when this process ends.
         self._orders = os.dup(0)
@@ -35,12 +36,12 @@ class ParentWorker:
         os.dup2(2, 1)
 
     def send_report(self, report: ChildReport) -> None:
-        """Send the worker a report on the item's progress."""
+        """Write the worker a line on the item's progress to stdout."""
         with suppress(OSError):  # the worker is gone, and this process ends in a moment
             os.write(self._reports, f"{report}\n".encode())
 
     def receive_order(self) -> ChildOrder:
-        """Read the order, and end this process as soon as the worker ends: nobody renews the item's lease then."""
+        """Read the worker's order from stdin, and from now on end this process as soon as the worker ends."""
         if sys.platform == "linux":
             # Also by the kernel: while a C library holds the interpreter lock, the thread below does not run.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -52,11 +53,12 @@ class ParentWorker:
         order = parse_order(line)
         if os.getppid() != order.parent:  # the worker ended before prctl was called
             os._exit(_ORPHANED_EXIT_CODE)
+        # Without the worker nobody renews the item's lease: another worker may claim and run it.
         threading.Thread(target=self._exit_with_parent, name="parent", daemon=True).start()
         return order
 
     def _exit_with_parent(self) -> None:
-        """Wait until the worker closes the pipe, then exit at once."""
+        """Wait until the worker closes the pipe to this child process, then exit at once."""
         with suppress(OSError):
             while os.read(self._orders, 4096):
                 pass
@@ -67,7 +69,7 @@ class ParentWorker:
 async def run_order(
     order: ChildOrder, parent: ParentWorker, db: Database, clock: Clock, kinds: Mapping[str, JobKind]
 ) -> None:
-    """Run the item as any runner does and report to the parent; on SIGINT or SIGTERM hand the item back."""
+    """Run the ordered item as any runner does and report to the parent; on SIGINT or SIGTERM hand it back."""
     stop_requested = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
@@ -76,6 +78,7 @@ async def run_order(
     attempt = runner.start_attempt(order.item)
     stop = asyncio.create_task(stop_requested.wait())
     await asyncio.wait({attempt, stop}, return_when=asyncio.FIRST_COMPLETED)
+    # No grace: the attempt has ended, or the worker that asks to stop has waited for it already.
     await runner.stop(grace_s=0)
     await end_tasks(stop)
     # An error of the runner itself is logged by it; the parent then sees a process that ended without an outcome.

@@ -65,12 +65,12 @@ class ChildOrder:
     """What the child needs to open its services; it may hold secrets."""
 
     def to_line(self) -> bytes:
-        """Return the order as one line of JSON."""
+        """Return the child's order as one line of JSON."""
         return json.dumps({"parent": self.parent, "item": asdict(self.item), "opening": self.opening}).encode() + b"\n"
 
 
 def parse_order(line: bytes) -> ChildOrder:
-    """Return the order that the line holds."""
+    """Return the child's order that a line of JSON holds."""
     read = json.loads(line)
     return ChildOrder(parent=read["parent"], item=WorkItem(**read["item"]), opening=read["opening"])
 
@@ -98,6 +98,7 @@ class ItemProcess:
     """The child process of one item, from its start to its end."""
 
     def __init__(self, isolation: Isolation, item: WorkItem, limit: timedelta) -> None:
+        """Prepare a child process for the item, which must report `ready` within the start time."""
         self._isolation = isolation
         self._item = item
         self._running_s = limit.total_seconds() + isolation.grace_s
@@ -105,11 +106,11 @@ class ItemProcess:
         self._deadline = asyncio.get_running_loop().time() + isolation.start_s
 
     def deadline(self) -> float:
-        """Return the loop's time at which the child is given up unless it reports before."""
+        """Return the loop's time at which the item's child process is given up unless it reports before."""
         return self._deadline
 
     async def run(self) -> None:
-        """Run the child and return when it has written the item's outcome; raise where it could not or did not.
+        """Run the child process and return when it has written the item's outcome; raise where it could not or did not.
 
         On cancellation, have the child hand the item back, and raise unless it did.
         """
@@ -128,16 +129,19 @@ class ItemProcess:
             )
         if self._last is ChildReport.OVER:
             return
+        # Before `ready` a failure says nothing about the item, which is tried again (decision 25).
         if self._last is None:
             raise ChildNotStarted("The process in which this item was to run alone did not start; it is tried again.")
+        # Between `ready` and `over` the end is the item's doing, whatever the exit code (decision 25).
         CHILDREN_DIED.inc()
         raise WorkerDied(death_text(code if in_time else None, self._running_s))
 
     def _is_late(self) -> bool:
+        """Say whether the child has not reported by its deadline."""
         return asyncio.get_running_loop().time() >= self._deadline
 
     async def _start_child(self) -> asyncio.subprocess.Process:
-        """Start the child and send it its order."""
+        """Start the child process and write it its order; raise ChildNotStarted where the system refuses."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._isolation.command,
@@ -153,7 +157,7 @@ class ItemProcess:
         return process
 
     async def _follow_reports(self, process: asyncio.subprocess.Process) -> bool:
-        """Read reports until the child ends or is late; return whether it ended in time."""
+        """Read the child's reports until it ends or is late; return whether it ended in time."""
         assert process.stdout is not None
         while True:
             try:
@@ -166,6 +170,7 @@ class ItemProcess:
             self._record_report(line)
 
     def _record_report(self, line: bytes) -> None:
+        """Note a report of the child and set the deadline of the next one; ignore a line that is no report."""
         try:
             self._last = ChildReport(line.decode(errors="replace").strip())
         except ValueError:
@@ -174,7 +179,7 @@ class ItemProcess:
         self._deadline = asyncio.get_running_loop().time() + wait_s
 
     async def _stop_child(self, process: asyncio.subprocess.Process) -> bool:
-        """Ask the child to hand the item back; return whether it wrote an outcome."""
+        """Ask the child with SIGTERM to hand the item back; return whether it wrote an outcome."""
         self._deadline = asyncio.get_running_loop().time() + self._isolation.stop_s
         with suppress(ProcessLookupError):
             process.terminate()
@@ -183,7 +188,7 @@ class ItemProcess:
 
 
 def death_text(code: int | None, seconds: float) -> str:
-    """Describe how the child was lost: by its exit code, negative for a signal, or None where it froze."""
+    """Return a sentence on how the child was lost: by its exit code, negative for a signal, None where it froze."""
     if code is None:
         how = f"did not end within {seconds:g} s and was killed"
     elif code < 0:
@@ -197,6 +202,7 @@ def death_text(code: int | None, seconds: float) -> str:
 
 
 def _signal_name(number: int) -> str:
+    """Return the name of a signal's number, like `SIGKILL`; `unknown` where it has none."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -219,7 +225,7 @@ async def _reap_child(process: asyncio.subprocess.Process, *, wait_s: float) -> 
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, R]) -> R:
-    """Return the result of work that has a time limit of its own, however often this task is cancelled meanwhile."""
+    """Return the result of work with its own time limit, however often this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     while not task.done():
         with suppress(asyncio.CancelledError):

@@ -25,6 +25,7 @@ class Attempt:
         limit: timedelta = DEFAULT_TIME_LIMIT,
         on_progress: Callable[[], None] | None = None,
     ) -> None:
+        """Make an attempt at a claimed work item, with the timeout that its handler may extend."""
         self.item = item
         self.settled = False
         """Whether the handler settled or repeated the work itself, in its own transaction."""
@@ -35,33 +36,34 @@ class Attempt:
 
     @property
     def key(self) -> str:
-        """The item's key."""
+        """Return the key of the work item."""
         return self.item.key
 
     @property
     def scope(self) -> Scope:
-        """The organization the work belongs to."""
+        """Return the scope of the organization that the work belongs to."""
         return Scope(org_id=self.item.org_id)
 
     async def lock_work(self, tx: Tx) -> None:
-        """Lock the work's row; raise LeaseLost where another runner has it, so that this transaction cannot commit."""
+        """Lock the item's `work` row; raise LeaseLost where another runner has it, so that the caller cannot commit."""
         await store.lock_work(tx, self.item)
 
     async def settle(self, tx: Tx) -> None:
-        """Finish the work if and only if this transaction commits."""
+        """Delete the item's `work` row as finished, if and only if this transaction commits."""
         await store.settle_work(tx, self.item)
         self.settled = True
 
     async def repeat(self, tx: Tx, *, after: timedelta) -> None:
-        """Make the work due again later: a schedule's next slot, or because it is not ready yet."""
+        """Make the work due again after this time: a schedule's next slot, or because it is not ready yet."""
         # A repetition is no failure, so its attempts count from zero.
         await store.release_work(tx, self.item, due_at=tx.now + after, attempts=0, error=None)
         self.settled = self.repeated = True
 
     def extend_time_limit(self) -> None:
-        """Start the time limit anew: for work of many steps, each of which is committed."""
+        """Start the attempt's time limit anew: for work of many steps, each of which is committed."""
         if self._bound is not None:
             self._bound.reschedule(asyncio.get_running_loop().time() + self._limit.total_seconds())
+        # In a child process: the worker that watches it must start its clock anew, too.
         if self._on_progress is not None:
             self._on_progress()
 
@@ -88,5 +90,5 @@ class JobKind:
 
 
 def model_time_limit(seconds: float, *, calls: int = 2) -> timedelta:
-    """Return the time limit of work that calls a model: a response, and a second one where the first is unusable."""
+    """Return the time limit of work that calls a model `calls` times, each for up to `seconds`."""
     return max(DEFAULT_TIME_LIMIT, timedelta(seconds=calls * seconds + 60))

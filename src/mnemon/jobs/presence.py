@@ -25,6 +25,7 @@ class WorkerPresence:
     """The liveness report of one runner."""
 
     def __init__(self, db: Database, *, slots: int) -> None:
+        """Describe this process's worker, alive and claiming from now on."""
         self._db = db
         # Liveness follows the wall clock, not the application's clock, which a test may move.
         self._time = SystemClock()
@@ -34,13 +35,14 @@ class WorkerPresence:
         )
 
     def note_claim(self, *, busy: int) -> None:
-        """Note that the runner has just looked for work, or had no free slot."""
+        """Note in memory that the runner has just looked for work, or had no free slot."""
         now = self._time.now()
         self.worker = _updated_worker(self.worker, seen_at=now, claimed_at=now, busy=busy)
 
     @asynccontextmanager
     async def keep_reporting(self) -> AsyncIterator[None]:
-        """Report while the block lasts, and delete the report at the end."""
+        """Report the worker to the table `workers` while the block lasts, and delete its row at the end."""
+        # By a task of its own: a runner that is stuck is then seen as alive, but not claiming.
         async with supervise("worker_presence", self._report_forever):
             yield
         with suppress(Unavailable):  # then the report just goes stale
@@ -48,6 +50,7 @@ class WorkerPresence:
                 await store.delete_worker(tx, self.worker.worker_id)
 
     async def _report_forever(self) -> None:
+        """Write the worker's row in the table `workers` every 5 seconds until cancelled."""
         while True:
             async with self._db.tx(None) as tx:
                 await store.record_worker(tx, _updated_worker(self.worker, seen_at=self._time.now()))
@@ -57,6 +60,7 @@ class WorkerPresence:
 def _updated_worker(
     worker: Worker, *, seen_at: datetime, claimed_at: datetime | None = None, busy: int | None = None
 ) -> Worker:
+    """Return the worker as seen at this time, with new claim time and number of running items if given."""
     return Worker(
         worker_id=worker.worker_id,
         started_at=worker.started_at,
@@ -85,7 +89,7 @@ class WorkerVerdict:
 def judge_workers(
     workers: Sequence[Worker], *, now: datetime, overdue: timedelta | None, own: Worker | None = None
 ) -> WorkerVerdict:
-    """Judge the workers' reports.
+    """Return how many workers are alive and claim work, and the fault for `/readyz` where due work waits.
 
     `overdue` is how long the oldest claimable item has been due; `own` is the worker of this process, whose state is
     known without its report: that may be missing because the database was unreachable.

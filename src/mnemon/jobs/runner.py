@@ -43,7 +43,7 @@ _RECORD_TRIES = 6
 
 
 async def _do_nothing(attempt: Attempt) -> None:
-    """Do nothing: settling the item is all there is to do."""
+    """Handle an expired reservation by doing nothing: the runner settles the item, which is all there is to do."""
 
 
 _EXPIRED_RESERVATION = JobKind(name=store.RESERVATION, run=_do_nothing)
@@ -64,6 +64,7 @@ class Runner:
         isolation: Isolation | None = None,
         on_progress: Callable[[], None] | None = None,
     ) -> None:
+        """Take the database and the kinds of work to run; nothing runs before `run_in_background` or `drain`."""
         self._db = db
         self._clock = clock
         self._kinds = {**kinds, store.RESERVATION: _EXPIRED_RESERVATION}
@@ -82,8 +83,9 @@ class Runner:
 
     @asynccontextmanager
     async def run_in_background(self) -> AsyncIterator[None]:
-        """Run items while the block lasts; at its end, let running items finish within the grace period."""
+        """Claim and run work items while the block lasts; at its end let running ones finish within 10 seconds."""
         async with AsyncExitStack() as tasks:
+            # Entered first and so left last: a worker that stops is alive until its items have ended.
             await tasks.enter_async_context(self.presence.keep_reporting())
             await tasks.enter_async_context(supervise("work_listener", self._listen_for_work))
             await tasks.enter_async_context(supervise("work_runner", self.run_forever))
@@ -93,7 +95,7 @@ class Runner:
                 await self.stop()
 
     async def run_forever(self) -> None:
-        """Claim and start what is due until stopped; raise when the database fails, and the supervisor restarts it."""
+        """Claim and start due work until stopped; raise when the database fails, and the supervisor restarts it."""
         is_background.set(True)  # for every attempt too: tasks inherit it
         while not self._stopping:
             self._wake.clear()  # before the query: a notification that comes during it causes another one
@@ -108,7 +110,7 @@ class Runner:
         await asyncio.Event().wait()  # stopped: wait to be cancelled, since the supervisor restarts what returns
 
     async def claim_and_start(self) -> int:
-        """Claim and start as many items as there are free slots; return how many.
+        """Claim and start as many due work items as there are free slots; return how many.
 
         Long work is claimed first and never has more than half of the slots: agents' runs must not keep turns waiting.
         """
@@ -118,7 +120,7 @@ class Runner:
         return started + await self._claim_kinds(sorted(self._kinds.keys() - long), self._free_slots, long=False)
 
     async def _claim_kinds(self, kinds: Sequence[str], most: int, *, long: bool) -> int:
-        """Claim up to `most` items of these kinds and start them; return how many.
+        """Claim up to `most` due items of these kinds and start them; return how many.
 
         Of items that need a process of their own one is run at a time, since each costs as much memory as a worker; but
         one of long work beside one of the rest. The others stay in the queue: they take no slot, and a kill from the
@@ -128,6 +130,7 @@ class Runner:
             return 0
         include_lost = self._isolation is None or long not in self._alone
         async with self._db.tx(None) as tx:
+            # One lease for all that are claimed together; each attempt then renews its own kind's.
             until = tx.now + max(self._kinds[name].lease for name in kinds)
             items = await store.claim_work(
                 tx, kinds=kinds, most=most, lease_until=until, only=self._only, lost_too=include_lost
@@ -141,11 +144,11 @@ class Runner:
         return len(started) + (await self._claim_kinds(kinds, most - len(started), long=long) if too_many else 0)
 
     def _runs_alone(self, item: WorkItem) -> bool:
-        """Say whether the item was lost with its worker and therefore is to be run in a process of its own."""
+        """Say whether the work item was lost with its worker and is therefore to run in a process of its own."""
         return self._isolation is not None and item.deaths > 0 and item.kind != store.RESERVATION
 
     def start_attempt(self, item: WorkItem) -> asyncio.Task[None]:
-        """Start an attempt at a claimed item."""
+        """Start a task that makes an attempt at a claimed item, and return it."""
         long = self._kinds[item.kind].long
         task = asyncio.create_task(self._run_attempt(item))
         self._running.add(task)
@@ -159,14 +162,16 @@ class Runner:
         return task
 
     def _on_long_end(self, task: asyncio.Task[None]) -> None:
+        """Free the slot of a long item whose task has ended."""
         self._long_running -= 1
 
     @property
     def _free_slots(self) -> int:
+        """Return how many more items the runner may start now."""
         return self._concurrency - len(self._running)
 
     async def drain(self) -> int:
-        """Run everything due now, and what becomes due by that, until nothing is; return how many items were run."""
+        """Run all work due now, and what becomes due by that, until nothing is; return how many items were run."""
         total = 0
         while True:
             before = self._ended
@@ -180,7 +185,7 @@ class Runner:
                 return total
 
     async def stop(self, grace_s: float = 10.0) -> None:
-        """Stop claiming; let running items finish within the grace period, and hand the rest back."""
+        """Stop claiming work; let running items finish within the grace period, and hand the rest back."""
         self._stopping = True
         self._wake.set()
         if self._running:
@@ -188,6 +193,7 @@ class Runner:
         await end_tasks(*self._running, again_s=5.0)  # lets each write that it hands its item back
 
     def _on_attempt_end(self, task: asyncio.Task[None]) -> None:
+        """Forget the task of an ended attempt, wake the runner, and log an error of the runner itself."""
         self._running.discard(task)
         self._ended += 1
         self._wake.set()
@@ -197,7 +203,7 @@ class Runner:
             log.error("work_lost", error=type(error).__name__, exc_info=error)
 
     async def _run_attempt(self, item: WorkItem) -> None:
-        """Run one attempt at the item, and record and log how it ended."""
+        """Run one attempt at the item, and record in the database and log how it ended."""
         kind = self._kinds[item.kind]
         item_log = _item_log(item)
         started = asyncio.get_running_loop().time()
@@ -220,7 +226,7 @@ class Runner:
                 _log_outcome(item_log.bind(ms=ms), outcome, detail)
 
     async def _run_item(self, item: WorkItem, kind: JobKind) -> str | None:
-        """Run the item here or in a child process; return its outcome, or None where the child recorded it."""
+        """Run the work item here or in a child process; return its outcome, or None where the child recorded it."""
         if item.deaths >= MAX_DEATHS:
             raise WorkerDied(
                 f"Its worker died or froze {item.deaths} times in a row while it had this item; it is not tried again."
@@ -235,7 +241,7 @@ class Runner:
         return None
 
     async def _run_handler(self, item: WorkItem, kind: JobKind) -> str:
-        """Run the handler under its lease and its time limit, then settle the item unless the handler did."""
+        """Run the item's handler within lease and time limit, settle it unless the handler did; return the outcome."""
         limit = kind.time_limit
         bound = asyncio.timeout(limit.total_seconds())
         attempt = Attempt(item, bound=bound, limit=limit, on_progress=self._on_progress)
@@ -247,6 +253,7 @@ class Runner:
                         span("work", kind=item.kind, org=item.org_id, job=item.job_id, attempt=item.attempts),
                     ):
                         await kind.run(attempt)
+                    # Only where the handler had no effect of its own to settle with in one transaction (decision 4).
                     if not attempt.settled:
                         await self._settle_work(item)
                     return "repeated" if attempt.repeated else "done"
@@ -259,11 +266,12 @@ class Runner:
 
     # One by one: groups of settled items were not faster, and locked rows of many people in no common order.
     async def _settle_work(self, item: WorkItem) -> None:
+        """Delete a finished item's `work` row in a transaction of its own."""
         async with self._db.tx(item.org_id) as tx:
             await store.settle_work(tx, item)
 
     async def _record_failure(self, item: WorkItem, kind: JobKind, error: Exception) -> str:
-        """Make the failed item due again after its backoff, or park it after its last attempt; return which."""
+        """Make the failed work item due again after its backoff, or park it; return `failed`, `parked` or the like."""
         # The row must hold no content, so only the type of a foreign error is stored: its message may quote some.
         message = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
         deaths = _deaths_after(item, error)
@@ -271,6 +279,7 @@ class Runner:
         delay = None if last else kind.retry.delay_after(item.attempts, random.random())  # noqa: S311  jitter, not a secret
 
         async def write_outcome(tx: Tx) -> None:
+            """Release the item with its backoff, or park it, telling its room first."""
             if delay is not None:
                 due_at = tx.now + delay
                 await store.release_work(tx, item, due_at=due_at, attempts=item.attempts, error=message, deaths=deaths)
@@ -284,7 +293,7 @@ class Runner:
         return "parked" if delay is None else "failed"
 
     async def _write_with_retry(self, item: WorkItem, write: Callable[[Tx], Awaitable[None]]) -> bool:
-        """Write an outcome, retrying while the database is unavailable; return whether it was written.
+        """Write a work item's outcome, retrying while the database is unavailable; return whether it was written.
 
         If it was not, the item stays leased: when its lease runs out, any runner claims it.
         """
@@ -301,7 +310,7 @@ class Runner:
         return False
 
     async def _keep_lease(self, item: WorkItem, lease: timedelta, until: Callable[[], float | None]) -> None:
-        """Renew the lease while the attempt is within its time limit; cancelled when the attempt ends.
+        """Renew the item's lease at every third of it while the attempt is within its time limit.
 
         Past the limit the attempt was told to stop. One that does not must not keep the item from others forever.
         """
@@ -316,7 +325,7 @@ class Runner:
         await asyncio.Event().wait()  # wait to be cancelled, since the supervisor restarts what returns
 
     async def _listen_for_work(self) -> None:
-        """Wake the runner when work is enqueued, by whichever process."""
+        """Wake the runner when any process enqueues work, by PostgreSQL's LISTEN."""
         async with self._db.listen("mnemon_work") as connection:
             self._wake.set()  # work may have been enqueued before the connection listened
             async for _ in connection.notifies():
@@ -324,19 +333,19 @@ class Runner:
 
 
 async def _hand_back(tx: Tx, item: WorkItem) -> None:
-    """Queue the item again without counting the attempt: the runner stops, and the item did not fail."""
+    """Queue the work item again without counting the attempt: the runner stops, and the item did not fail."""
     await store.release_work(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None, deaths=item.deaths)
 
 
 def _deaths_after(item: WorkItem, error: Exception) -> int:
-    """Return how often in a row the item has cost a worker, this failure included."""
+    """Return how often in a row the work item has cost a worker, this failure included."""
     if isinstance(error, WorkTimedOut):
         return item.deaths + 1
     return item.deaths if isinstance(error, ChildNotStarted) else 0
 
 
 def _item_log(item: WorkItem) -> structlog.stdlib.BoundLogger:
-    """Return a logger bound to the item's fields."""
+    """Return a logger bound to the work item's kind, key, organization, job and attempt."""
     item_log: structlog.stdlib.BoundLogger = log.bind(
         kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts
     )
@@ -344,7 +353,7 @@ def _item_log(item: WorkItem) -> structlog.stdlib.BoundLogger:
 
 
 def _log_outcome(item_log: structlog.stdlib.BoundLogger, outcome: str, error: Exception | None) -> None:
-    """Log the end of an attempt, in one line."""
+    """Log the end of an attempt in one line `work_finished`, with the next step where it failed."""
     if error is None:
         item_log.info("work_finished", outcome=outcome)
         return

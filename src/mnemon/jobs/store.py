@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.jobs.work import Job, LeaseLost, Worker, WorkItem, WorkStatus, work_status
@@ -31,13 +32,13 @@ class WorkSchedule(TypedDict, total=False):
 
 
 async def enqueue_work(tx: Tx, scope: Scope, kind: str, key: str, **when: Unpack[WorkSchedule]) -> str:
-    """Queue the work in the caller's transaction; return its job id, that of earlier work if it was queued before."""
+    """Queue work in the caller's transaction; return its job id, that of earlier work if it was queued before."""
     row = await tx.fetch_one(SQL["enqueue"], **_work_params(tx, scope, kind, key, when))
     return str(row["job_id"])
 
 
 def enqueue_work_deferred(tx: Tx, scope: Scope, kind: str, key: str, **when: Unpack[WorkSchedule]) -> str:
-    """Queue the work with the next statement, in a transaction that has locked the person.
+    """Queue the work with the transaction's next statement; the transaction must have locked the person.
 
     Returns the job id that the work has if it was not queued before.
     """
@@ -47,6 +48,7 @@ def enqueue_work_deferred(tx: Tx, scope: Scope, kind: str, key: str, **when: Unp
 
 
 def _work_params(tx: Tx, scope: Scope, kind: str, key: str, when: WorkSchedule) -> dict[str, Any]:
+    """Return the parameters of the statement that queues work, with a new job id."""
     return {
         "org_id": scope.org_id,
         "kind": kind,
@@ -83,6 +85,7 @@ async def reserve_organization(tx: Tx, scope: Scope, *, lease_until: datetime) -
     The reservation is a work item like any other: it is renewed and settled, and after its lease ran out any runner
     may claim it.
     """
+    # A row rather than an advisory lock, which would hold a transaction open for as long (decision 4).
     row = await tx.fetch_one_or_none(
         SQL["reserve"],
         org_id=scope.org_id,
@@ -97,7 +100,7 @@ async def reserve_organization(tx: Tx, scope: Scope, *, lease_until: datetime) -
 async def claim_work(
     tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime, only: str | None = None, lost_too: bool = True
 ) -> list[WorkItem]:
-    """Claim due items until `lease_until`: those of one organization, or of all that are not reserved.
+    """Claim due work items until `lease_until`: of one organization, or of all that are not reserved; return them.
 
     Items that were lost with their worker are included only with `lost_too`.
     """
@@ -117,23 +120,23 @@ async def claim_work(
 
 
 async def unclaim_work(tx: Tx, item: WorkItem) -> None:
-    """Leave an item in the queue after all, in the transaction that claimed it."""
+    """Put a claimed item back into the queue in the transaction that claimed it, as if never claimed."""
     await tx.execute(SQL["unclaim"], **_fence_params(item))
 
 
 async def lock_work(tx: Tx, item: WorkItem) -> None:
-    """Lock the item's row; raise LeaseLost where another runner has it, and then the transaction must not commit."""
+    """Lock the item's `work` row; raise LeaseLost where another runner has it: then nothing must be committed."""
     if await tx.fetch_one_or_none(SQL["hold"], **_fence_params(item)) is None:
         raise LeaseLost("Another runner took this work over; it will finish it.")
 
 
 async def renew_lease(tx: Tx, item: WorkItem, lease_until: datetime) -> bool:
-    """Extend the lease; return False where the item is another runner's."""
+    """Extend the item's lease to this time; return False where another runner has the item."""
     return await tx.execute(SQL["renew"], **_fence_params(item), lease_until=lease_until) > 0
 
 
 async def settle_work(tx: Tx, item: WorkItem) -> None:
-    """Finish the work with this transaction; if it was enqueued again meanwhile, it is due again."""
+    """Delete the work as finished with this transaction; if it was enqueued again meanwhile, it is due again."""
     # No row: it was enqueued again while it ran, or another runner has it, which release_work tells apart.
     if await tx.execute(SQL["settle"], **_fence_params(item)):
         return
@@ -143,7 +146,7 @@ async def settle_work(tx: Tx, item: WorkItem) -> None:
 async def release_work(
     tx: Tx, item: WorkItem, *, due_at: datetime, attempts: int, error: str | None, deaths: int = 0
 ) -> None:
-    """Queue the work again for this time; raise LeaseLost where another runner has it.
+    """Queue claimed work again for this time; raise LeaseLost where another runner has it.
 
     Without `deaths` the count of lost workers starts anew.
     """
@@ -155,7 +158,7 @@ async def release_work(
 
 
 async def park_work(tx: Tx, item: WorkItem, error: str) -> None:
-    """Park the work: it stays visible and is not run until it is retried by hand. Raises LeaseLost as above."""
+    """Park the work, which then stays visible and waits for a retry by hand; raise LeaseLost if it was taken over."""
     if not await tx.execute(SQL["park"], **_fence_params(item), now=tx.now, error=error):
         raise LeaseLost("Another runner took this work over; it will finish it.")
 
@@ -169,20 +172,20 @@ async def list_jobs(
     status: WorkStatus | None = None,
     kind: str | None = None,
 ) -> list[Job]:
-    """Return the organization's jobs, oldest first."""
+    """Return up to `most` of the organization's jobs after a job id, oldest first, by status and kind on request."""
     rows = await tx.fetch_all(SQL["jobs"], org_id=scope.org_id, after=after, most=most, status=status, kind=kind)
     return [_job_from_row(row) for row in rows]
 
 
 async def status_counts(tx: Tx, scope: Scope) -> dict[WorkStatus, tuple[int, datetime | None]]:
-    """Return how many of the organization's items have each status, and when the first of them was due."""
+    """Return how many of the organization's work items have each status, and when the first of them was due."""
     rows = await tx.fetch_all(SQL["standing"], org_id=scope.org_id)
     found = {WorkStatus(row["status"]): (int(row["number"]), row["oldest"]) for row in rows}
     return {status: found.get(status, (0, None)) for status in WorkStatus}
 
 
 async def kind_counts(tx: Tx, scope: Scope) -> dict[str, dict[WorkStatus, int]]:
-    """Return how many of the organization's items of each kind have each status, with zeros where there is none."""
+    """Return how many of the organization's work items of each kind have each status, zeros included."""
     found: dict[str, dict[WorkStatus, int]] = {}
     for row in await tx.fetch_all(SQL["kinds"], org_id=scope.org_id):
         found.setdefault(row["kind"], dict.fromkeys(WorkStatus, 0))[WorkStatus(row["status"])] = int(row["number"])
@@ -190,7 +193,7 @@ async def kind_counts(tx: Tx, scope: Scope) -> dict[str, dict[WorkStatus, int]]:
 
 
 async def load_job(tx: Tx, scope: Scope, job_id: str) -> Job | None:
-    """Return one of the organization's jobs, or None."""
+    """Return the organization's job of this id, or None."""
     row = await tx.fetch_one_or_none(SQL["job"], org_id=scope.org_id, job_id=job_id)
     return None if row is None else _job_from_row(row)
 
@@ -204,22 +207,22 @@ async def retry_job(tx: Tx, scope: Scope, job_id: str) -> bool:
 
 
 async def installation_counts(tx: Tx) -> list[Row]:
-    """Return counts by kind and status over all organizations, and when the oldest claimable item became due."""
+    """Return work counts by kind and status over all organizations, and when the oldest claimable was due."""
     return await tx.fetch_all(SQL["counts"], now=tx.now)
 
 
 async def parked_by_organization(tx: Tx) -> dict[str, int]:
-    """Return how many items each organization has parked, the most first; those without are left out."""
+    """Return how many work items each organization has parked, the most first; those without left out."""
     return {row["org_id"]: int(row["number"]) for row in await tx.fetch_all(SQL["parked"])}
 
 
 async def commonest_failure(tx: Tx) -> Row | None:
-    """Return kind, error and number of the items that are retried for the most frequent reason; None without any."""
+    """Return kind, error and number of the work items retried for the most frequent reason; None without any."""
     return await tx.fetch_one_or_none(SQL["failing"])
 
 
 async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
-    """Return when the longest waiting claimable item became due, and whether the database is read-only.
+    """Return when the longest waiting claimable work became due, and whether the database is read-only.
 
     The time is over all organizations, and None when nothing is due.
     """
@@ -228,37 +231,28 @@ async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
 
 
 async def record_worker(tx: Tx, worker: Worker) -> None:
-    """Record that the worker is alive; delete those that have not been seen for a day."""
+    """Record in `workers` that the worker is alive; delete those that have not been seen for a day."""
+    # Workers that were killed cannot delete their own row.
     tx.defer(SQL["drop_lost_workers"], before=worker.seen_at - timedelta(days=1))
     await tx.execute(SQL["note_worker"], **asdict(worker))
 
 
 async def delete_worker(tx: Tx, worker_id: str) -> None:
-    """Delete the report of a worker that ended."""
+    """Delete the row of a worker that ended from the table `workers`."""
     await tx.execute(SQL["drop_worker"], worker_id=worker_id)
 
 
 async def list_workers(tx: Tx, *, since: datetime) -> list[Worker]:
-    """Return the workers that were seen since then."""
+    """Return the workers of the installation that reported since then."""
     return [Worker(**row) for row in await tx.fetch_all(SQL["workers"], since=since)]
 
 
 def _fence_params(item: WorkItem) -> dict[str, object]:
-    """Return the parameters that identify the item by its key and by this claim's token."""
+    """Return the parameters that identify a work item by its key and by this claim's token."""
     return {"org_id": item.org_id, "kind": item.kind, "key": item.key, "token": item.token}
 
 
 def _job_from_row(row: Row) -> Job:
-    return Job(
-        id=row["job_id"],
-        kind=row["kind"],
-        key=row["key"],
-        status=work_status(parked_at=row["parked_at"], lease_until=row["lease_until"]),
-        attempts=row["attempts"],
-        enqueued_at=row["enqueued_at"],
-        due_at=row["due_at"],
-        lease_until=row["lease_until"],
-        parked_at=row["parked_at"],
-        error=row["error"],
-        waits_for=row["waits_for"],
-    )
+    """Return a row of `work` as the job that its organization may see."""
+    status = work_status(parked_at=row["parked_at"], lease_until=row["lease_until"])
+    return from_row(Job, row, id=row["job_id"], status=status)

@@ -107,7 +107,7 @@ class WorkRetryPolicy:
     all, so that a short outage of a model, or a right missing for a while, parks nothing."""
 
     def delay_after(self, attempts: int, chance: float) -> timedelta | None:
-        """Return how long to wait after this many attempts; None after the last.
+        """Return how long to wait before retrying work after this many attempts; None after the last.
 
         The delay grows up to `most`; `chance` in [0, 1) spreads it over the upper half, so that items that failed
         together are not retried together.
@@ -120,7 +120,7 @@ class WorkRetryPolicy:
 
 
 def work_status(*, parked_at: datetime | None, lease_until: datetime | None) -> WorkStatus:
-    """Return the status: parked wins over leased, leased over queued."""
+    """Return a work item's status: parked wins over leased (running), leased over queued."""
     if parked_at is not None:
         return WorkStatus.PARKED
     return WorkStatus.RUNNING if lease_until is not None else WorkStatus.QUEUED

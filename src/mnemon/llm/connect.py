@@ -20,11 +20,11 @@ def connect_llm(
     api_key: str | None = None,
     timeout: float = 60.0,
     longest_reply: int = 200_000,
-    way: "RequestPriority | None" = None,
+    priority: "RequestPriority | None" = None,
 ) -> Llm:
     """Return the model that `MNEMON_MODEL` names, metered; no request is sent yet. Raise Misconfigured for a bad name.
 
-    `way` is the request priority by which questions of jobs wait for requests.
+    `priority` is the request priority by which questions of jobs wait for requests.
     """
     from mnemon.llm.meter import MeteredLlm
 
@@ -34,7 +34,7 @@ def connect_llm(
     if not colon or not model:
         raise Misconfigured(f"MNEMON_MODEL={name!r} names no provider. {_KNOWN_VENDORS}")
     policy = RetryPolicy(timeout=timeout, whole_reply=max(600.0, timeout), longest_reply=longest_reply)
-    return MeteredLlm(_connect_remote(vendor, model, base_url or None, api_key or None, policy, way))
+    return MeteredLlm(_connect_remote(vendor, model, base_url or None, api_key or None, policy, priority))
 
 
 def _connect_remote(
@@ -43,9 +43,9 @@ def _connect_remote(
     base_url: str | None,
     api_key: str | None,
     policy: RetryPolicy,
-    way: "RequestPriority | None",
+    priority: "RequestPriority | None",
 ) -> Llm:
-    """Return the model of this vendor. Raise Misconfigured when the vendor is unknown."""
+    """Return the model of this vendor, with retries; raise Misconfigured when the vendor is unknown."""
     # Imported here, so that a command that uses no model starts without an HTTP client.
     from mnemon.llm.remote import RemoteLlm
     from mnemon.llm.vendor import LlmVendor
@@ -64,4 +64,4 @@ def _connect_remote(
             made = connect_library(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
         case _:
             raise Misconfigured(f"MNEMON_MODEL names an unknown provider, {vendor!r}. {_KNOWN_VENDORS}")
-    return RemoteLlm(f"{vendor}:{model}", made, policy, way)
+    return RemoteLlm(f"{vendor}:{model}", made, policy, priority)

@@ -1,5 +1,11 @@
-"""What went wrong with a request to a model: the error for the caller, the outcome for the log, whether to retry."""
+"""What went wrong with a request to a model: the error for the caller, the outcome for the log, whether to retry.
 
+A server's own sentence is never passed on: it may quote the prompt, with a person's words in it or with what the caller
+may not read, and a sentence that is stored outlives the words that were forgotten. Only its status and its error code
+are.
+"""
+
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,11 +20,17 @@ _RETRIED_STATUSES = {408, 409, 425, 429}
 """HTTP statuses below 500 after which the same request may succeed."""
 
 
-class VendorRejected(Exception):
-    """The server responded with an error, by status or inside a stream that had begun well."""
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,59}")
 
-    def __init__(self, status: int, cause: str, *, after: float | None = None, spent: bool = False) -> None:
-        super().__init__(cause)
+
+class VendorRejected(Exception):
+    """The server responded with an error, by status or inside a stream that had begun well.
+
+    Its text is the server's error code, if that is an identifier, and otherwise empty.
+    """
+
+    def __init__(self, status: int, code: str = "", *, after: float | None = None, spent: bool = False) -> None:
+        super().__init__(error_identifier(code))
         self.status = status
         self.after = after
         """Seconds the server asked to wait."""
@@ -34,7 +46,11 @@ class UnsupportedRequest(Exception):
     """The model does not support such a request; the message says why."""
 
 
-class NotAModel(ValueError):
+class UnusableAnswer(ValueError):
+    """The answer cannot be used; the message says why, in Mnemon's words."""
+
+
+class NotAModel(UnusableAnswer):
     """The response is a web page, so the server at that address is no model."""
 
 
@@ -79,11 +95,11 @@ class ModelFailure:
     """One failed request: what to tell the caller, what to log, and whether to retry."""
 
     detail: str
-    """The cause and the next step. Never logged, because it may quote what the server sent."""
+    """The cause and the next step, for the caller; it quotes nothing from the server."""
     code: str
     outcome: CallOutcome
     next_step: str
-    """What the operator should do; it quotes nothing from the server and may be logged."""
+    """What the operator should do, for the log."""
     status: int | None = None
     """The HTTP status the server answered with."""
     again: bool
@@ -92,12 +108,12 @@ class ModelFailure:
     """Seconds the server asked to wait."""
 
     def to_error(self) -> ModelDown:
-        """Return the error to raise."""
+        """Return the failure as the ModelDown to raise."""
         return ModelDown(self.detail, code=self.code)
 
 
 def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailure:
-    """Return the failure that an exception of a request means."""
+    """Return the ModelFailure that an exception of a request means: what to tell, to log, and to retry."""
     # The order matters: a ConnectTimeout is a TimeoutException, and timeouts are TransportErrors or OSErrors.
     match error:
         case httpx2.ConnectTimeout():
@@ -105,7 +121,7 @@ def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailu
         case TimeoutError() | httpx2.TimeoutException():
             return timeout_failure(model, timeout)
         case httpx2.TransportError() | OSError():
-            return _unreachable_failure(model, short_cause(error))
+            return _unreachable_failure(model, describe_cause(error))
         case VendorRejected():
             return _status_failure(error, model)
         case AnswerDeclined():
@@ -118,45 +134,71 @@ def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailu
         case NotAModel():
             return not_a_model_failure(model)
         case _:
-            return unusable_failure(model, short_cause(error))
+            return unusable_failure(model, describe_cause(error))
 
 
 def timeout_failure(model: str, timeout: float) -> ModelFailure:
-    """Return the failure for a model that did not answer in time."""
+    """Return the failure for a model that did not answer in time, which may be retried."""
     detail = f"{model} did not answer within {timeout:g} s. Try again, or raise MNEMON_MODEL_TIMEOUT_S."
     step = "raise MNEMON_MODEL_TIMEOUT_S, use a faster model, or check that the model's server answers at all"
     return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.TIMEOUT, next_step=step, again=True)
 
 
 def unusable_failure(model: str, why: str) -> ModelFailure:
-    """Return the failure for an answer that cannot be used."""
+    """Return the failure for an answer that cannot be used, which is not retried."""
     detail = f"{model} gave an answer that cannot be used: {why}. Ask again, or use another model."
     step = "nothing if it is rare; otherwise use a model that keeps to a JSON schema"
     return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
 def not_a_model_failure(model: str) -> ModelFailure:
-    """Return the failure for a web page in place of an answer."""
+    """Return the failure for a web page in place of an answer, which is not retried."""
     step = "check MNEMON_MODEL_BASE_URL: the server there is not a model"
     detail = f"{model} gave an answer that cannot be used: it is a web page. {step[0].upper()}{step[1:]}."
     return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
 def cut_off_failure(model: str, why: str) -> ModelFailure:
-    """Return the failure for a reply that began and did not end."""
+    """Return the failure for a reply that began and did not end, which is not retried."""
     detail = f"{model} broke off in the middle of its reply ({why}). Ask again."
     step = "nothing if it is rare; otherwise look at the network and the model's server"
     return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.CUT, next_step=step, again=False)
 
 
-def short_cause(error: Exception) -> str:
-    """Return at most 200 characters of the error's first line; they may quote what the server sent."""
-    lines = str(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__)[:200]
+def error_identifier(code: object) -> str:
+    """Return the server's error code if it is a short identifier such as `context_length_exceeded`, otherwise ""."""
+    return code if isinstance(code, str) and _IDENTIFIER.fullmatch(code) else ""
+
+
+def describe_cause(error: Exception) -> str:
+    """Return what happened in words that quote nothing from the server."""
+    match error:
+        case VendorRejected():
+            return _status_and_code(error)
+        case UnusableAnswer():
+            return str(error)
+        case AnswerDeclined():
+            return "its content filter stopped it"
+        case TimeoutError() | httpx2.TimeoutException():
+            return "it took too long"
+        case httpx2.ConnectError():
+            # Raised before the server has sent a byte of HTTP: the words are the operating system's or TLS's.
+            return str(error).partition("\n")[0][:200] or "the connection failed"
+        case OSError(strerror=str(reason)):
+            return reason
+        case httpx2.TransportError() | OSError():
+            return "the connection broke off"
+        case _:
+            return f"it does not have the expected form ({type(error).__name__})"
+
+
+def _status_and_code(error: VendorRejected) -> str:
+    """Return the status, and the server's error code where it sent one."""
+    return f"{error.status}, {error}" if str(error) else str(error.status)
 
 
 def _unreachable_failure(model: str, cause: str) -> ModelFailure:
-    """Return the failure for a server that cannot be reached, which may be retried."""
+    """Return the failure for a model's server that cannot be reached, which may be retried."""
     detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
     step = "check MNEMON_MODEL_BASE_URL and that the model's server runs"
     return ModelFailure(
@@ -165,7 +207,7 @@ def _unreachable_failure(model: str, cause: str) -> ModelFailure:
 
 
 def _refused_failure(detail: str, next_step: str, status: int | None = None) -> ModelFailure:
-    """Return the failure for a request that the vendor refuses, which is not retried."""
+    """Return the failure for a request that the model's vendor refuses, which is not retried."""
     outcome = CallOutcome.REFUSED
     return ModelFailure(
         detail=detail, code=REFUSED_CODE, outcome=outcome, next_step=next_step, status=status, again=False
@@ -173,7 +215,7 @@ def _refused_failure(detail: str, next_step: str, status: int | None = None) -> 
 
 
 def _busy_failure(detail: str, next_step: str, error: VendorRejected, *, again: bool) -> ModelFailure:
-    """Return the failure for a server that is overloaded or broken, with its Retry-After."""
+    """Return the failure for a server that is overloaded, broken or out of quota, with its Retry-After."""
     outcome, status, after = CallOutcome.UNAVAILABLE, error.status, error.after
     return ModelFailure(
         detail=detail,
@@ -187,7 +229,7 @@ def _busy_failure(detail: str, next_step: str, error: VendorRejected, *, again: 
 
 
 def _status_failure(error: VendorRejected, model: str) -> ModelFailure:
-    """Return the failure for a response with an error status."""
+    """Return the failure for a response with an error status, by that status."""
     status = error.status
     if status in (401, 403):
         detail = f"{model} refused the key ({status}). Set MNEMON_MODEL_API_KEY to one that is valid."
@@ -201,5 +243,6 @@ def _status_failure(error: VendorRejected, model: str) -> ModelFailure:
     if status >= 500 or status in _RETRIED_STATUSES:
         detail = f"{model} failed with status {status}. Try again later."
         return _busy_failure(detail, "look at the model's server, or its provider's status page", error, again=True)
-    detail = f"{model} rejected the request ({status}): {short_cause(error)}"
-    return _refused_failure(detail, "check that MNEMON_MODEL takes a JSON schema and this much text", status)
+    step = "check that MNEMON_MODEL takes a JSON schema and this much text"
+    detail = f"{model} rejected the request ({_status_and_code(error)}). {step[0].upper()}{step[1:]}."
+    return _refused_failure(detail, step, status)

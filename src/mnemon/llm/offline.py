@@ -15,17 +15,18 @@ class OfflineLlm:
     offline = True
 
     async def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing: without a model no connection is open."""
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
-        """Return what the question's rule gives; long prompts are read off the event loop."""
+        """Return the answer that the question's own rule gives; long prompts are read off the event loop."""
         from mnemon.event_loop import run_off_loop  # with asyncio: `mnemon --help` does without
 
+        # Rules read the whole prompt, which for a long one would block the event loop.
         value = await run_off_loop(len(question.prompt), question.by_rule)
         return LlmAnswer(value=value, text=json.dumps(value, ensure_ascii=False), usage=Usage(model=OFFLINE_NAME))
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        """Yield the reply that the request's rule gives, line by line."""
+        """Yield the reply that the request's own rule gives, line by line."""
         from mnemon.event_loop import run_off_loop  # with asyncio: `mnemon --help` does without
 
         reply = await run_off_loop(sum(len(message.content) for message in request.messages), request.by_rule)

@@ -32,7 +32,7 @@ class Usage:
     model: str = ""
 
     def plus(self, other: "Usage") -> "Usage":
-        """Return the sum of both."""
+        """Return the sum of both usages: tokens, calls and time."""
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
@@ -144,11 +144,11 @@ class Llm(Protocol):
     offline: bool
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
-        """Return a structured answer."""
+        """Return the model's answer to a question, a JSON object that should fit the question's schema."""
 
     def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        """Yield a reply piece by piece; `ReplyFinished` comes last."""
+        """Yield the model's reply to a conversation piece by piece; `ReplyFinished` comes last."""
 
     async def close(self) -> None:
-        """Close its connections, at the end of the process."""
+        """Close the model's connections, at the end of the process."""
         ...

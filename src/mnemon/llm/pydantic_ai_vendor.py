@@ -33,7 +33,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, VendorRejected
+from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, UnusableAnswer, VendorRejected, error_identifier
 from mnemon.llm.protocol import (
     Json,
     LlmChatRequest,
@@ -61,7 +61,7 @@ def make_library_model(
     api_key: str | None,
     http: httpx2.AsyncClient,
 ) -> Model:
-    """Return the library's model of this vendor. Raise Misconfigured when its key is missing."""
+    """Return the library's model of this vendor; raise Misconfigured when its key is missing."""
     try:
         if vendor == "anthropic":
             return _anthropic_model(model, base_url, api_key, http)
@@ -71,6 +71,7 @@ def make_library_model(
 
 
 def _anthropic_model(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    """Return the library's model of Anthropic, which uses our HTTP client."""
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
@@ -78,6 +79,7 @@ def _anthropic_model(model: str, base_url: str | None, api_key: str | None, http
 
 
 def _google_model(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    """Return the library's model of Google, which uses our HTTP client."""
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
@@ -86,7 +88,7 @@ def _google_model(model: str, base_url: str | None, api_key: str | None, http: h
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Turn whatever the library raises inside the block into one of `failure.REQUEST_ERRORS`."""
+    """Turn whatever pydantic-ai raises inside the block into one of `failure.REQUEST_ERRORS`."""
     try:
         yield
     except (library.AgentRunError, library.UserError, AssertionError) as error:
@@ -94,25 +96,33 @@ def translate_errors() -> Iterator[None]:
 
 
 def _translate_error(error: Exception) -> Exception:
-    """Return the error of `failure` that an error of the library means."""
+    """Return the exception of `failure` that an exception of pydantic-ai means."""
     match error:
         case library.ModelRequestTimeout() | library.ModelTimeoutError():
-            return TimeoutError(str(error))
+            return TimeoutError()
         case library.ModelConnectionError():
-            return ConnectionError(str(error))
+            return ConnectionError()
         case library.ModelHTTPError():
             spent = isinstance(error, library.ModelQuotaExceededError)
-            return VendorRejected(error.status_code, str(error), after=error.retry_after, spent=spent)
+            return VendorRejected(error.status_code, _error_code(error.body), after=error.retry_after, spent=spent)
         case library.ContentFilterError():
-            return AnswerDeclined(str(error))
+            return AnswerDeclined()
         case library.UserError():
             return UnsupportedRequest(str(error))
         case _:
-            return ValueError(str(error))
+            return UnusableAnswer(f"it does not have the expected form ({type(error).__name__})")
+
+
+def _error_code(body: object) -> str:
+    """Return the error code in the body of a rejection by Anthropic or Google, or "" when it has none."""
+    error = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return ""
+    return next(filter(None, (error_identifier(error.get(name)) for name in ("code", "type", "status"))), "")
 
 
 def to_library_messages(system: str, messages: tuple[LlmMessage, ...]) -> list[ModelMessage]:
-    """Return the messages as the library's, the system prompt first.
+    """Return the conversation as the library's messages, the system prompt first.
 
     Messages in a row that do not come from the assistant become parts of one request.
     """
@@ -132,7 +142,7 @@ def to_library_messages(system: str, messages: tuple[LlmMessage, ...]) -> list[M
 
 
 def to_library_settings(options: Json) -> ModelSettings:
-    """Return the caller's options that every vendor knows, as the library's settings; others are dropped."""
+    """Return the caller's options that every vendor knows, as pydantic-ai's settings; others are dropped."""
     known: dict[str, Any] = {name: options[name] for name in _PASSED_OPTIONS if options.get(name) is not None}
     limit = options.get("max_completion_tokens") or options.get("max_tokens")
     if limit is not None:
@@ -148,7 +158,7 @@ def to_library_settings(options: Json) -> ModelSettings:
 
 
 def _response_parts(message: LlmMessage) -> list[ModelResponsePart]:
-    """Return an assistant's message as parts of the library's response."""
+    """Return an assistant's message as parts of pydantic-ai's response."""
     parts: list[ModelResponsePart] = [TextPart(content=message.content)] if message.content else []
     parts += [
         ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id) for call in message.tool_requests
@@ -158,7 +168,7 @@ def _response_parts(message: LlmMessage) -> list[ModelResponsePart]:
 
 
 def _request_part(message: LlmMessage) -> ModelRequestPart:
-    """Return a message that is not the assistant's as a part of the library's request."""
+    """Return a message that is not the assistant's as a part of pydantic-ai's request."""
     match message.role:
         case "tool":
             return ToolReturnPart(
@@ -191,16 +201,17 @@ class LibraryVendor:
     """A model that is reached through the library."""
 
     def __init__(self, model: Model, http: httpx2.AsyncClient, *, timeout: float) -> None:
+        """Keep pydantic-ai's model and the HTTP client that it uses, to close it."""
         self._model = model
         self._http = http
         self._timeout = timeout
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the model's HTTP connections."""
         await self._http.aclose()
 
     async def request_answer(self, question: LlmQuestion) -> RawAnswer:
-        """Send one request for a structured answer."""
+        """Send one request for a structured answer and return it unparsed."""
         with translate_errors():
             response = await model_request(
                 self._model,
@@ -213,7 +224,7 @@ class LibraryVendor:
         )
 
     async def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
-        """Send one request and yield its reply; end without `ReplyFinished` when the stream broke off."""
+        """Send one chat request and yield its reply; end without `ReplyFinished` when the stream broke off."""
         tools = [
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.schema)
             for tool in request.tools
@@ -245,6 +256,7 @@ class LibraryVendor:
         yield ReplyFinished(usage=_response_usage(response), reason=reason)
 
     def _request_settings(self, options: Json) -> ModelSettings:
+        """Return the library's settings for a request: the caller's options, our timeout, and no retries."""
         # The library's own retries are off: `RemoteLlm` retries within one time limit over all tries.
         return cast("ModelSettings", {**to_library_settings(options), "timeout": self._timeout, "max_retries": 0})
 
@@ -265,13 +277,14 @@ def _answer_parameters(model: Model, question: LlmQuestion) -> ModelRequestParam
 
 
 def _answer_text(response: ModelResponse) -> str:
-    """Return the answer's text, or the arguments of the tool call that carries it."""
+    """Return the text of pydantic-ai's response, or the arguments of the tool call that carries the answer."""
     for call in response.tool_calls:
         return call.args_as_json_str()
     return "".join(part.content for part in response.parts if isinstance(part, TextPart))
 
 
 def _tool_requests(response: ModelResponse) -> list[ToolRequest]:
+    """Return the tool calls of the library's response; raise where their arguments are no JSON object."""
     return [
         ToolRequest(id=call.tool_call_id, name=call.tool_name, arguments=call.args_as_dict(raise_if_invalid=True))
         for call in response.tool_calls
@@ -279,6 +292,7 @@ def _tool_requests(response: ModelResponse) -> list[ToolRequest]:
 
 
 def _response_usage(response: ModelResponse) -> Usage:
+    """Return the tokens that the library's response cost."""
     return Usage(
         input_tokens=response.usage.input_tokens,
         output_tokens=response.usage.output_tokens,

@@ -10,16 +10,17 @@ from dataclasses import replace
 
 from mnemon.event_loop import RequestPriority
 from mnemon.input_checks import storable_json, storable_text
-from mnemon.llm.call_log import ModelCall
 from mnemon.llm.failure import (
     REQUEST_ERRORS,
     ModelFailure,
+    UnusableAnswer,
     classify_failure,
     cut_off_failure,
-    short_cause,
+    describe_cause,
     timeout_failure,
     unusable_failure,
 )
+from mnemon.llm.meter import ModelCall
 from mnemon.llm.protocol import (
     ChatEvent,
     Json,
@@ -35,22 +36,26 @@ from mnemon.llm.vendor import LlmVendor, RawAnswer, ReplyPiece, RetryPolicy
 
 
 class RemoteLlm:
-    """A model of any vendor. `way` is the request priority by which questions of jobs wait for requests."""
+    """A model of any vendor. `priority` is the request priority by which questions of jobs wait for requests."""
 
     offline = False
 
-    def __init__(self, name: str, vendor: LlmVendor, policy: RetryPolicy, way: RequestPriority | None = None) -> None:
+    def __init__(
+        self, name: str, vendor: LlmVendor, policy: RetryPolicy, priority: RequestPriority | None = None
+    ) -> None:
+        """Make a model of this vendor, with the limits of a call and the priority of requests over jobs."""
         self.name = name
-        self._priority = way or RequestPriority()
+        self._priority = priority or RequestPriority()
         self._vendor = vendor
         self._policy = policy
 
     async def close(self) -> None:
-        """Close the vendor's connections."""
+        """Close the vendor's HTTP connections."""
         await self._vendor.close()
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
-        """Return a structured answer. Raise ModelDown when it is no JSON object or no try succeeds in time."""
+        """Return the model's structured answer; raise ModelDown when it is no JSON object or no try succeeds."""
+        # A job's question waits, for 50 ms at most, while a request waits for its first word (decision 18).
         await self._priority.yield_to_requests()
         with ModelCall(self.name, question.purpose, question.title).log_when_done() as call:
             raw = await self._answer_with_retries(question, call)
@@ -62,7 +67,7 @@ class RemoteLlm:
             return LlmAnswer(value=value, text=text, usage=call.record_success(raw.usage))
 
     async def _answer_with_retries(self, question: LlmQuestion, call: ModelCall) -> RawAnswer:
-        """Return the answer to the first request that succeeds."""
+        """Return the answer to the first request that succeeds; raise ModelDown when none does in time."""
         timeout = self._policy.timeout
         while call.tries < self._policy.tries:
             call.tries += 1
@@ -74,7 +79,7 @@ class RemoteLlm:
         raise call.record_failure(timeout_failure(self.name, timeout))
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        """Yield the reply; retry only while nothing of it was yielded."""
+        """Yield the model's reply; retry only while nothing of it was yielded, else raise ModelDown."""
         with ModelCall(self.name, request.purpose).log_when_done() as call:
             while call.tries < self._policy.tries:
                 call.tries += 1
@@ -88,13 +93,13 @@ class RemoteLlm:
                 except REQUEST_ERRORS as error:
                     # The caller has shown the first pieces already: a second reply cannot be joined to them.
                     if begun:
-                        raise call.record_failure(cut_off_failure(self.name, short_cause(error)), error) from error
+                        raise call.record_failure(cut_off_failure(self.name, describe_cause(error)), error) from error
                     await self._delay_or_raise(classify_failure(error, self.name, self._policy.timeout), call, error)
 
     async def _stream_once(self, request: LlmChatRequest, call: ModelCall) -> AsyncGenerator[ChatEvent, None]:
-        """Yield one request's events, their text made storable and cut at the longest reply.
+        """Yield one request's reply, its text made storable and cut at the longest reply.
 
-        Raises ValueError when the stream ends without `ReplyFinished`.
+        Raises UnusableAnswer when the stream ends without `ReplyFinished`.
         """
         ended = any_piece = False
         left = self._policy.longest_reply
@@ -116,12 +121,12 @@ class RemoteLlm:
                         ended = True
                         yield replace(piece, usage=call.record_success(piece.usage))
         if not ended:
-            raise ValueError("the stream ended early" if any_piece else "it is empty")
+            raise UnusableAnswer("the stream ended early" if any_piece else "it is empty")
 
     async def _pieces_in_time(
         self, pieces: AsyncGenerator[ReplyPiece, None], began: float
     ) -> AsyncGenerator[ReplyPiece, None]:
-        """Yield the pieces: the first within the timeout, the last within the limit of a whole reply."""
+        """Yield the reply's pieces: the first within the timeout, the last within the limit of a whole reply."""
         # The timeout covers only the wait for the next piece, never what the consumer does with one.
         now = asyncio.get_running_loop().time()
         last = now + self._policy.whole_reply
@@ -137,11 +142,12 @@ class RemoteLlm:
                 yield piece
 
     def _seconds_left(self, began: float) -> float:
-        """Return the seconds until the answer, or the first piece, is late."""
+        """Return the seconds until the call's answer, or the first piece of its reply, is late."""
         return max(0.001, self._policy.timeout - (time.perf_counter() - began))
 
     async def _delay_or_raise(self, failure: ModelFailure, call: ModelCall, error: Exception) -> None:
-        """Wait until it is time to retry. Raise ModelDown when the failure is final or no time is left."""
+        """Wait until the call may be retried; raise ModelDown when the failure is final or no time is left."""
+        # One limit over all tries and pauses; the server's Retry-After must lie within it (decision 10).
         remaining = self._policy.timeout - (time.perf_counter() - call.began)
         wait = (
             self._policy.next_delay(
@@ -160,7 +166,7 @@ class RemoteLlm:
 
 
 def parse_object(text: str) -> Json | None:
-    """Return the JSON object in the text, or None; small models put it between code fences or words."""
+    """Return the JSON object in a model's text, or None; small models put it between code fences or words."""
     for candidate in (text, text[text.find("{") : text.rfind("}") + 1]):
         try:
             value = json.loads(candidate)

@@ -20,7 +20,7 @@ A = TypeVar("A", bound=BaseModel)
 async def request_structured_answer(
     llm: Llm, shape: type[A], *, system: str, prompt: str, purpose: Purpose, by_rule: Callable[[], A]
 ) -> A:
-    """Return an answer of this shape. Raise ModelDown when the second one does not fit either."""
+    """Return the model's answer in this shape; raise ModelDown when a second one does not fit either."""
     # Only one retry here: after ModelDown the job as a whole is tried again later.
     schema = _shape_schema(shape)
     question = LlmQuestion(
@@ -35,6 +35,7 @@ async def request_structured_answer(
         return await _request_once(llm, shape, question)
     except ValidationError as error:
         fault = describe_validation_error(error)
+        # Only the number of faults is logged: their texts quote the answer.
         log.info("answer_rejected", model=llm.name, title=question.title, faults=error.error_count())
     again = f"{prompt}\n\nYour previous answer could not be used: {fault}. Give it again, corrected."
     try:
@@ -50,11 +51,11 @@ async def request_structured_answer(
 
 @lru_cache(maxsize=64)
 def _shape_schema(shape: type[BaseModel]) -> Json:
-    """Return the shape's JSON schema."""
+    """Return the JSON schema of a pydantic model, the same object each time."""
     # Cached so that it stays the same object: `completions` keeps its encoding by the schema's identity.
     return shape.model_json_schema()
 
 
 async def _request_once(llm: Llm, shape: type[A], question: LlmQuestion) -> A:
-    """Return the answer of one question. Raise ValidationError when it does not have the shape."""
+    """Return the model's answer to one question; raise ValidationError when it does not have the shape."""
     return shape.model_validate(storable_json((await llm.answer(question)).value))

@@ -28,15 +28,15 @@ class LlmVendor(Protocol):
     """One model, as reached over its vendor's API."""
 
     async def request_answer(self, question: LlmQuestion) -> RawAnswer:
-        """Send one request and return its answer."""
+        """Send one request for a structured answer and return it unparsed."""
         ...
 
     def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
-        """Send one request and yield its reply. `ReplyFinished` comes last, and only if the server ended the reply."""
+        """Send one chat request and yield its reply; `ReplyFinished` comes last, only if the server ended the reply."""
         ...
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the model's HTTP connections."""
         ...
 
 
@@ -56,7 +56,7 @@ class RetryPolicy:
     """Delay before the second try; doubles with each further one."""
 
     def next_delay(self, *, tried: int, remaining: float, asked: float | None, jitter: float) -> float | None:
-        """Return the seconds to wait before the next try, or None when no try is left or it would come too late.
+        """Return the seconds to wait before a model is tried again, or None when no try is left or it would be late.
 
         `asked` is the server's Retry-After, which is followed exactly; `jitter` in [0, 1) spreads the other delays.
         """

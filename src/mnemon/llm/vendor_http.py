@@ -17,7 +17,7 @@ With a limit the next reply would wait for a free connection, which would look l
 def http_client(
     timeout: float, *, base_url: str | None = None, transport: httpx2.AsyncBaseTransport | None = None
 ) -> httpx2.AsyncClient:
-    """Return a client with this timeout; a server on this machine is reached without a proxy."""
+    """Return an HTTP client with this timeout; a server on this machine is reached without a proxy."""
     server = urlsplit(base_url or "")
     local = server.hostname in ("127.0.0.1", "localhost", "::1")
     # Loading certificates takes 25 ms, and plain HTTP on this machine needs none.
@@ -33,7 +33,7 @@ def http_client(
 
 
 def missing_key_error(vendor: str, model: str) -> Misconfigured:
-    """Return the error for a model that needs a key and has none."""
+    """Return the Misconfigured error for a model that needs a key and has none."""
     return Misconfigured(
         f"{vendor}:{model} needs a key. Set {vendor.upper()}_API_KEY. The key of the model in MNEMON_MODEL may also "
         "stand in MNEMON_MODEL_API_KEY. MNEMON_MODEL=offline needs neither."
@@ -41,7 +41,7 @@ def missing_key_error(vendor: str, model: str) -> Misconfigured:
 
 
 def require_sendable_key(key: str) -> str:
-    """Return the key. Raise Misconfigured when no header can carry it."""
+    """Return the API key; raise Misconfigured when no HTTP header can carry it."""
     # Checked here because the HTTP client's error would quote the key.
     if key.isascii() and key.isprintable():
         return key

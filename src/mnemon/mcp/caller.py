@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from starlette.requests import Request
 
 from mnemon.access.grants import Grant, Principal, other_person_error
+from mnemon.access.idempotency import check_key
 from mnemon.access.keys import authenticate
 from mnemon.access.rate import RateLimit
 from mnemon.errors import NotAllowed, Unauthenticated
@@ -36,17 +37,20 @@ class McpCaller:
     reviews: bool = False
     server_memory: bool = False
     """Whether to offer the nine tools of the reference `server-memory` instead of Mnemon's."""
+    idempotency_key: str | None = None
+    """The request's Idempotency-Key; None for none, and always for a run, which only reads."""
 
     @property
     def scope(self) -> Scope:
-        """The scope of the person and the persona that the caller names."""
+        """Return the scope of the person and the persona that the MCP caller names."""
         return person_scope(self.org_id, self.user_name, self.persona_id)
 
 
 async def authenticate_request(request: Request, services: Services, rate_limit: RateLimit) -> McpCaller:
-    """Return the caller of a request; `userId`, `personaId` and `sessionId` are query parameters of the URL.
+    """Return the caller of an MCP request by its key or run token; raise Unauthenticated without one.
 
-    An authenticated caller counts for the rate limit even if the request is then refused.
+    `userId`, `personaId` and `sessionId` are query parameters of the URL. An authenticated caller counts for the rate
+    limit even if the request is then refused.
     """
     scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not bearer:
@@ -57,14 +61,20 @@ async def authenticate_request(request: Request, services: Services, rate_limit:
         rate_limit.count_request(caller.org_id, caller.user_name)
         return caller
     principal = await authenticate(services.db, bearer.strip())
+    # Counted before the names are looked up, so that refused requests count too.
     rate_limit.count_request(principal.org_id, principal.key_id)
     names = {name: _parse_name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
     caller = await _caller_for_person(services, principal, **names)
-    return replace(caller, server_memory=request.query_params.get("tools") == SERVER_MEMORY_TOOLS)
+    key = request.headers.get("Idempotency-Key")
+    return replace(
+        caller,
+        server_memory=request.query_params.get("tools") == SERVER_MEMORY_TOOLS,
+        idempotency_key=None if key is None else check_key(key),
+    )
 
 
 async def authenticate_key(services: Services, rate_limit: RateLimit, bearer: str, **names: str | None) -> McpCaller:
-    """Return the caller for a key and the person it names; counts for the rate limit like a request over HTTP."""
+    """Return the MCP caller for a key and the person it names, counted for the rate limit like a request."""
     principal = await authenticate(services.db, bearer)
     rate_limit.count_request(principal.org_id, principal.key_id)
     return await _caller_for_person(services, principal, **names)
@@ -78,7 +88,7 @@ async def _caller_for_person(
     personaId: str | None = None,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
 ) -> McpCaller:
-    """Return the caller for the named person; without a name, a person of the key's own."""
+    """Return the MCP caller for the named person; without a name, for a person of the key's own."""
     if principal.bound_user is not None and userId not in (None, principal.bound_user):
         raise other_person_error()
     name = principal.bound_user or userId or f"key:{principal.key_id}"
@@ -97,6 +107,7 @@ async def _caller_for_person(
 
 
 async def _caller_for_run(services: Services, org_id: str, secret: str) -> McpCaller:
+    """Return the MCP caller for an agent's run by its token, with the right to read decisions only."""
     async with services.db.tx(org_id) as tx:
         known = await authenticate_run_token(tx, secret)
     # Whatever the agent's owner may do, a run reads no more than its own decisions.
@@ -112,7 +123,7 @@ async def _caller_for_run(services: Services, org_id: str, secret: str) -> McpCa
 
 
 def as_tool_caller(caller: McpCaller, services: Services) -> Caller:
-    """Return the caller as a tool takes it."""
+    """Return the MCP caller in the form that tools take: scope, session, embedder and rights."""
     return Caller(
         scope=Scope(org_id=caller.org_id) if caller.agent_id else caller.scope,
         user_name=caller.user_name,
@@ -124,6 +135,7 @@ def as_tool_caller(caller: McpCaller, services: Services) -> Caller:
 
 
 def _parse_name(text: str | None) -> str | None:
+    """Return a person's, persona's or session's name from the URL; None if blank; raise NotAllowed if invalid."""
     if text is None or not text.strip():
         return None
     if len(text) > MAX_NAME_CHARS:

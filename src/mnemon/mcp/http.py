@@ -1,5 +1,7 @@
 """MCP over streamable HTTP at `/mcp`, with the same keys as the API."""
 
+import json
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,6 +10,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.types import INVALID_REQUEST
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -42,6 +45,7 @@ class McpDoor:
     def __init__(
         self, services: Services, rate_limit: RateLimit, *, manager: StreamableHTTPSessionManager | None = None
     ) -> None:
+        """Make the MCP door, with the MCP library's session manager unless one is given."""
         self._services = services
         self._rate_limit = rate_limit
         self._manager = manager or session_manager(
@@ -49,10 +53,11 @@ class McpDoor:
         )
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
-        """Return the context in which requests are answered, for the application's lifespan."""
+        """Return the context manager in which the door answers requests, for the application's lifespan."""
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Authenticate and rate-limit an MCP request, then let the library answer it; refuse it as a JSON-RPC error."""
         check_request(
             Request(scope), loopback=self._services.settings.is_loopback
         )  # answered as a problem, like the API's errors
@@ -64,21 +69,50 @@ class McpDoor:
         scope.setdefault("state", {})["mcp_caller"] = caller
         # The library would log a client that leaves in the middle of its body as an error of the server.
         body = await Request(scope, receive).body()
-        await self._manager.handle_request(scope, _after(body, receive), send)
+        if scope["method"] == "POST" and (fault := find_message_fault(body)) is not None:
+            await _error_response(400, INVALID_REQUEST, fault)(scope, receive, send)
+            return
+        await self._manager.handle_request(scope, _replay_body(body, receive), send)
 
 
-def _after(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first gives the body that was read already, then what else arrives."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return an ASGI `receive` that first gives the body that was read already, then what else arrives."""
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def received() -> Message:
+        """Return the body as the first ASGI message, after that whatever the client sends."""
         return unread.pop() if unread else await receive()
 
     return received
 
 
+def find_message_fault(body: bytes) -> str | None:
+    """Say why the body is no JSON-RPC message; None if it is one, or no JSON at all, which the MCP library answers.
+
+    The library takes a request whose id it cannot use for a notification: it answers 202 and does nothing.
+    """
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(message, list):
+        return "MCP takes one message in a request, not a batch. Send each message in a request of its own."
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return 'This is no JSON-RPC message. Send an object with "jsonrpc": "2.0", "id", "method" and "params".'
+    identified = "id" in message and (
+        isinstance(message["id"], str) or (isinstance(message["id"], int) and not isinstance(message["id"], bool))
+    )
+    if "id" in message and not identified and "error" not in message:
+        return "The `id` of a request is a string or an integer. Send one, or leave it out for a notification."
+    if not isinstance(message.get("method"), str) and not ({"result", "error"} & message.keys()):
+        return "The message names no `method`. Send one, such as `tools/list`."
+    if not isinstance(message.get("params"), dict | None):
+        return "The `params` of a message are an object. Send them by name."
+    return None
+
+
 def check_request(request: Request, *, loopback: bool) -> None:
-    """Refuse a request from a web page of another site, and a body that is not JSON.
+    """Raise for an MCP request of another site's web page, for a wrong host, and for a body that is not JSON.
 
     The MCP library checks the same on loopback, but answers in plain text.
     """
@@ -93,10 +127,11 @@ def check_request(request: Request, *, loopback: bool) -> None:
 
 
 def check_origin(headers: Headers, *, loopback: bool) -> None:
-    """Refuse a request that a web page of another site makes. Programs send no Origin and pass.
+    """Raise NotAllowed for a request that another site's web page makes; programs send no Origin and pass.
 
     On loopback any page of this machine may call; on a server that others can reach, only its own pages.
     """
+    # Browsers send it with every POST of a page, whose script cannot forge it.
     origin = headers.get("origin")
     if origin is None:
         return
@@ -111,7 +146,7 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
 
 
 def _origin_site(origin: str) -> str:
-    """Return the host and port of an Origin; empty for `null` and for what is no URL."""
+    """Return the host and port of an Origin header; empty for `null` and for what is no URL."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:  # `http://[`
@@ -119,7 +154,7 @@ def _origin_site(origin: str) -> str:
 
 
 def _is_loopback(site: str) -> bool:
-    """Say whether this is a loopback name, with or without a port."""
+    """Say whether a host is a loopback name, with or without a port."""
     return any(
         site == name or (site.startswith(f"{name}:") and site.removeprefix(f"{name}:").isdecimal())
         for name in _LOOPBACK_NAMES
@@ -127,7 +162,7 @@ def _is_loopback(site: str) -> bool:
 
 
 def session_manager(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
-    """Return the server behind streamable HTTP; on loopback, only for hosts and origins that are loopback, too."""
+    """Return the MCP server behind streamable HTTP; on loopback, only loopback hosts and origins may call it."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=settings.is_loopback,
         allowed_hosts=[f"{name}{port}" for name in _LOOPBACK_NAMES for port in ("", ":*")],
@@ -144,7 +179,7 @@ def session_manager(server: "Server[Any]", settings: Settings, **options: Any) -
 
 
 async def checked_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
-    """Return the caller that McpDoor authenticated for this request."""
+    """Return the caller that McpDoor authenticated for this MCP request."""
     request = ctx.request
     assert isinstance(request, Request)
     caller: McpCaller = request.state.mcp_caller
@@ -152,7 +187,7 @@ async def checked_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
 
 
 def _refusal_response(error: MnemonError) -> JSONResponse:
-    """Return the error as a JSON-RPC error, as the protocol wants it, with the status of its cause."""
+    """Return an error as a JSON-RPC error, as the protocol wants it, with the HTTP status of its cause."""
     note_error(error)
     match error:
         case RateLimited(retry_after=seconds):
@@ -168,5 +203,9 @@ def _refusal_response(error: MnemonError) -> JSONResponse:
         # Only authentication is left.
         case _:
             status, headers = 401, {"WWW-Authenticate": 'Bearer realm="mnemon"'}
-    body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": f"{error.detail} ({error.code})"}}
-    return JSONResponse(body, status, headers)
+    return _error_response(status, -32001, f"{error.detail} ({error.code})", headers)
+
+
+def _error_response(status: int, code: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return a JSON-RPC error to a request whose id is not known."""
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}, status, headers)

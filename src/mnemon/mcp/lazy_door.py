@@ -26,13 +26,14 @@ class LazyMcpDoor:
     """The route's template in metrics and log lines, which read it from the route."""
 
     def __init__(self, services: Services, rate_limit: RateLimit) -> None:
+        """Make a door that imports the MCP door later; nothing is imported yet."""
         self._services = services
         self._rate_limit = rate_limit
         self._door: McpDoor | None = None
         self._ready = asyncio.Event()
 
     async def load_and_run(self) -> None:
-        """Load the MCP door and keep it open until this is cancelled."""
+        """Import the MCP door in a thread, open it, and keep it open until this is cancelled."""
         try:
             module = await asyncio.to_thread(import_module, "mnemon.mcp.http")
             door: McpDoor = module.McpDoor(self._services, self._rate_limit)
@@ -45,6 +46,7 @@ class LazyMcpDoor:
             self._ready.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the MCP door once it is loaded; raise Unavailable when it is closed."""
         scope["route"] = self
         await self._ready.wait()
         if self._door is None:

@@ -24,10 +24,12 @@ class McpResources:
     """What a client may read without calling a tool."""
 
     def __init__(self, services: Services) -> None:
+        """Keep the services through which MCP resources are read."""
         self._services = services
 
     async def list_resources(self, caller: McpCaller) -> list[types.Resource]:
-        """List the resources that this caller may read; none for a run."""
+        """Return the MCP resources that this caller may read; none for a run."""
+        # A run reads nothing but its own decisions, and those by a tool.
         if caller.agent_id is not None:
             return []
         found: list[types.Resource] = []
@@ -57,7 +59,7 @@ class McpResources:
         return found
 
     async def read_resource(self, caller: McpCaller, uri: str) -> types.TextResourceContents:
-        """Return the resource's text; raise NotFound for one that does not exist or that this caller may not read."""
+        """Return an MCP resource's text; raise NotFound for one that does not exist or is not for this caller."""
         if caller.agent_id is not None:
             raise NotFound("resource")
         async with self._services.db.tx(caller.org_id) as tx:
@@ -75,6 +77,7 @@ class McpResources:
                 card = (await _entity_cards(tx, caller)).get(uri.removeprefix(ENTITY_URI))
                 if card is not None:
                     return types.TextResourceContents(uri=uri, mime_type="text/plain", text=card[1])
+        # The same answer for what is missing and for what is not allowed, so that nothing can be probed.
         raise NotFound("resource")
 
 
@@ -86,6 +89,7 @@ async def _entity_cards(tx: Tx, caller: McpCaller) -> dict[str, tuple[str, str]]
 
 
 def _json_contents(uri: str, value: Any) -> types.TextResourceContents:
+    """Return the value as the JSON text of an MCP resource."""
     return types.TextResourceContents(
         uri=uri, mime_type="application/json", text=json.dumps(value, ensure_ascii=False, default=str)
     )

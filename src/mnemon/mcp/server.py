@@ -29,23 +29,27 @@ IdentifyCaller = Callable[[ServerRequestContext[Any, Any]], Awaitable[McpCaller]
 
 
 def make_server(services: Services, identify: IdentifyCaller) -> "Server[dict[str, Any]]":
-    """Return the server; `identify` returns the caller of a request."""
+    """Return the MCP server with its tools and resources; `identify` returns the caller of a request."""
     tools, resources = McpTools(services), McpResources(services)
 
     async def list_tools(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListToolsResult:
+        """Answer `tools/list` with the tools this caller may call."""
         return types.ListToolsResult(tools=tools.list_tools(await identify(ctx)))
 
     async def call_tool(
         ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
+        """Answer `tools/call` with the tool's result, or its error as a result."""
         caller = await identify(ctx)
         return await tools.call_tool(caller, params.name, params.arguments or {}, f"mcp:{ctx.request_id}")
 
     async def list_resources(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListResourcesResult:
+        """Answer `resources/list` with the resources this caller may read."""
         return types.ListResourcesResult(resources=await resources.list_resources(await identify(ctx)))
 
     # Listed for every caller: a template reveals nothing, and reading a card is checked.
     async def list_templates(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListResourceTemplatesResult:
+        """Answer `resources/templates/list` with the URI of an entity's card."""
         card = types.ResourceTemplate(
             uri_template=f"{ENTITY_URI}{{key}}",
             name="entity card",
@@ -56,6 +60,7 @@ def make_server(services: Services, identify: IdentifyCaller) -> "Server[dict[st
     async def read_resource(
         ctx: ServerRequestContext[Any, Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+        """Answer `resources/read` with the resource's text, or a protocol error."""
         try:
             return types.ReadResourceResult(
                 contents=[await resources.read_resource(await identify(ctx), str(params.uri))]
@@ -77,9 +82,10 @@ def make_server(services: Services, identify: IdentifyCaller) -> "Server[dict[st
 
 
 async def serve_stdio(services: Services, admit: Callable[[], Awaitable[McpCaller]]) -> None:
-    """Answer on stdin and stdout until stdin ends; the caller is checked for each request, since a key may expire."""
+    """Answer MCP on stdin and stdout until stdin ends; each request checks the caller, since a key may expire."""
 
     async def admit_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
+        """Return the caller of a request; raise a protocol error when it is not admitted."""
         try:
             return await admit()
         except MnemonError as error:

@@ -9,12 +9,13 @@ import numpy as np
 from pydantic import ValidationError
 
 from mnemon.access.audit import record_write
+from mnemon.access.idempotency import IdempotencyKey, StoredReply, load_reply, request_fingerprint, store_reply
 from mnemon.clock import format_time
 from mnemon.context.assemble import preview_context
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import load_tool_view
-from mnemon.errors import MnemonError
+from mnemon.errors import Conflict, MnemonError
 from mnemon.input_checks import describe_validation_error
 from mnemon.logs import note_error
 from mnemon.mcp.caller import McpCaller, as_tool_caller
@@ -36,19 +37,20 @@ class McpTools:
     """Every tool of Mnemon, as MCP offers and calls it."""
 
     def __init__(self, services: Services) -> None:
+        """Make the MCP tools: Mnemon's own and those of the reference `server-memory`."""
         self._services = services
         self._tools = all_tools(context=self._read_context, forget=_forget_memory, engagement=_read_engagement)
         self._server_memory = server_memory_tools(_forget_memory)
 
     def tools_for(self, caller: McpCaller) -> Mapping[str, Tool]:
-        """Return the tools this caller may call; a run gets only its decisions, and only if its agent reviews them."""
+        """Return the tools this MCP caller may call; a run gets its decisions only, if its agent reviews them."""
         if caller.agent_id is not None:
             return {GetMyDecisions.name: self._tools[GetMyDecisions.name]} if caller.reviews else {}
         offered = self._server_memory if caller.server_memory else self._tools
         return {name: tool for name, tool in offered.items() if tool.needs in caller.grants}
 
     def list_tools(self, caller: McpCaller) -> list[types.Tool]:
-        """Return the same tools as MCP describes them."""
+        """Return the tools this MCP caller may call as `tools/list` describes them."""
         return [
             types.Tool(
                 name=tool.name,
@@ -66,7 +68,7 @@ class McpTools:
     async def call_tool(
         self, caller: McpCaller, name: str, given: Mapping[str, Any], call_id: str
     ) -> types.CallToolResult:
-        """Run a tool and return its result; errors are results too, so that the model can correct its call."""
+        """Run a tool in one transaction and return its result; errors are results too, so that a model can react."""
         tool = self.tools_for(caller).get(name)
         if tool is None:
             message = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
@@ -75,12 +77,20 @@ class McpTools:
             arguments = tool.arguments.model_validate(given)
             text = tool.text_to_embed(arguments)
             tool_caller = as_tool_caller(caller, self._services)
+            # Before the transaction: embedding and indexing take long and must hold no connection.
             vector = None if text is None else await prepare_query(self._services, tool_caller.scope, text)
+            slot = None if name in READ_TOOLS else _reply_slot(caller, name, given)
             async with self._services.db.tx(caller.org_id) as tx:
+                if slot is not None and (kept := await load_reply(tx, caller.scope, slot)) is not None:
+                    return _content_result(_kept_content(kept))
                 ran = await run_tool(tx, tool, tool_caller, arguments, vector, call_id=call_id)
                 if name not in READ_TOOLS or ran.updates:  # a read may still change the session's agent state
                     targets = (tool_caller.session_id, *(ran.reply.ids or ()), tool_caller.scope.user_id)
                     record_write(tx, tool_caller.scope, actor=caller.actor, action=f"mcp {name}", targets=targets)
+                if slot is not None:
+                    body = json.dumps({"content": ran.reply.content}).encode()
+                    concerns = {caller.scope.user}
+                    await store_reply(tx, caller.scope, slot, status=200, body=body, concerns=concerns)
         except ValidationError as error:
             return error_result(
                 f"The arguments do not fit: {describe_validation_error(error)}.", code="invalid_arguments"
@@ -89,14 +99,12 @@ class McpTools:
             # Over HTTP this is a 200, so only this puts the error's code on the request's log line.
             note_error(error)
             return error_result(error.detail, code=error.code)
-        return types.CallToolResult(
-            content=[types.TextContent(text=json.dumps(ran.reply.content, ensure_ascii=False))],
-            structured_content=ran.reply.content,
-        )
+        return _content_result(ran.reply.content)
 
     async def _read_context(
         self, tx: Tx, caller: Caller, query: str, vector: np.ndarray | None, budget: int | None
     ) -> dict[str, Any]:
+        """Return the prompt's context for a query as the tool `get_context` shows it."""
         made = await preview_context(
             tx,
             self._services,
@@ -112,22 +120,55 @@ class McpTools:
         return {"system": pack.system, "tokens": pack.tokens, "leftOut": len(pack.left_out)}
 
 
+def _content_result(content: dict[str, Any]) -> types.CallToolResult:
+    """Return what a tool replied, structured and repeated as text."""
+    text = json.dumps(content, ensure_ascii=False)
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=content)
+
+
+def _reply_slot(caller: McpCaller, name: str, given: Mapping[str, Any]) -> IdempotencyKey | None:
+    """Return the Idempotency-Key of a call with a fingerprint of the tool, its arguments and whom it is called for.
+
+    Not of the message's `id`: a client that repeats a call numbers it anew.
+    """
+    if caller.idempotency_key is None:
+        return None
+    whom = json.dumps([caller.user_name, caller.persona_id, caller.session_id])
+    fingerprint = request_fingerprint("MCP", name, whom, json.dumps(given, sort_keys=True).encode())
+    return IdempotencyKey(caller=caller.actor, key=caller.idempotency_key, fingerprint=fingerprint)
+
+
+def _kept_content(kept: StoredReply) -> dict[str, Any]:
+    """Return what the tool replied the first time; raise Conflict when the person was forgotten since."""
+    content = json.loads(kept.body or b"{}").get("content")
+    if not isinstance(content, dict):
+        raise Conflict(
+            "What this call replied was about a person who was forgotten. Call the tool again under a new key.",
+            code="reply_forgotten",
+        )
+    return content
+
+
 def error_result(message: str, *, code: str) -> types.CallToolResult:
     """Return a tool error in words a model can act on, with its code at the end."""
     return types.CallToolResult(content=[types.TextContent(text=f"{message} ({code})")], is_error=True)
 
 
 async def _forget_memory(tx: Tx, caller: Caller, memory_id: str) -> dict[str, Any]:
+    """Forget a memory for the tool `forget`; return the receipt as JSON."""
     receipt = await forget_memory(tx, caller.scope, memory_id)
     return {"id": receipt.id, "at": format_time(receipt.at), "removed": receipt.removed, "redacted": receipt.redacted}
 
 
 async def _read_engagement(tx: Tx, caller: Caller) -> dict[str, Any] | None:
+    """Return the engagement for the tool `get_engagement`; None where there is none for this persona."""
     return await load_tool_view(tx, caller.scope)
 
 
 def _input_schema(tool: Tool) -> dict[str, Any]:
+    """Return the JSON schema of a tool's arguments without the title that pydantic adds."""
     schema = tool.arguments.model_json_schema()
     schema.pop("title", None)
+    # A tool without arguments still has to describe an object.
     schema.setdefault("properties", {})
     return schema

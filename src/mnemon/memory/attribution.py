@@ -100,14 +100,16 @@ class TurnAuthors:
 
     @cached_property
     def _own_runs(self) -> np.ndarray:
+        """Return the hashes of all runs of ten letters in the person's messages, sorted."""
         return _runs(_letters(self.own_text))
 
     @cached_property
     def _others_runs(self) -> tuple[tuple[OtherAuthor, np.ndarray], ...]:
+        """Return each other author with the hashes of all runs of ten letters in their text."""
         return tuple((author, _runs(_letters(author.text))) for author, _ in self.others)
 
     def _authors_by_letters(self, content: str) -> list[OtherAuthor]:
-        """Return the authors whose runs of letters cover more than half of the statement, without the person's runs."""
+        """Return the authors whose runs of letters cover more than half of the statement, the person's left out."""
         runs = _runs_in_order(_letters(content))
         foreign = ~_are_in(runs, self._own_runs)
         return [
@@ -115,12 +117,13 @@ class TurnAuthors:
         ]
 
     def _is_short_answer(self, words: frozenset[str]) -> bool:
-        """Say whether the statement consists of nothing but the assistant's question and the person's short answer."""
+        """Say whether a statement is nothing but the assistant's question and the person's short answer."""
         short = 0 < len(self.own) <= _LONGEST_ANSWER
         return short and self.own <= words and words <= self.own | self.asked and not self.own <= self.asked
 
 
 def _least_trusted(authors: Sequence[OtherAuthor]) -> OtherAuthor | None:
+    """Return the first of the least trusted authors; None without authors."""
     least = None
     for author in authors:
         least = author if least is None or outranks(least.trust, author.trust) else least
@@ -128,7 +131,7 @@ def _least_trusted(authors: Sequence[OtherAuthor]) -> OtherAuthor | None:
 
 
 def tool_origin(name: str) -> str:
-    """Return the origin of what the tool of this name returned."""
+    """Return the origin that a memory gets from a tool of this name, `tool:<name>`."""
     return f"tool:{name[:_LONGEST_NAME]}"
 
 
@@ -163,7 +166,7 @@ def _last_question(turn: Turn, recalled: Sequence[OtherAuthor]) -> str:
 
 
 async def load_other_authors(tx: Tx, turn: Turn) -> list[OtherAuthor]:
-    """Read what others worded and the model may have been shown: earlier messages, memories, todos, the summary."""
+    """Return what others worded and the model may have seen: earlier messages, memories, todos, summary."""
     todos, summaries, held, earlier_messages = await tx.gather(
         open_todos(tx, turn.scope),
         list_rolling_summaries(tx, turn.scope, most=1),
@@ -182,11 +185,12 @@ async def load_other_authors(tx: Tx, turn: Turn) -> list[OtherAuthor]:
 
 
 def text_size(authors: Sequence[OtherAuthor]) -> int:
-    """Return the number of characters of all texts."""
+    """Return the number of characters of all authors' texts."""
     return sum(len(one.text) for one in authors)
 
 
 def _author_of_message(message: TurnMessage) -> OtherAuthor:
+    """Return a message that is not the person's as another author: a tool, or the assistant."""
     if message.role is Role.TOOL:
         return OtherAuthor(
             trust=Trust.TOOL, origin=tool_origin(message.name or "tool"), text=message.content, spoken=True
@@ -201,13 +205,13 @@ def _visible_stems(text: str) -> frozenset[str]:
 
 @reads_outside_text
 def _letters(text: str) -> str:
-    """Return the letters and digits of the text as a reader sees it, in lower case, with nothing between them."""
+    """Return a text's letters and digits as a reader sees them, in lower case, with nothing between them."""
     return "".join(filter(str.isalnum, strip_invisible(text).translate(_HOMOGLYPHS).casefold()))
 
 
 @reads_outside_text
 def _runs_in_order(letters: str) -> np.ndarray:
-    """Return a hash of the run of letters that begins at each position."""
+    """Return for each position of the letters a hash of the run of ten that begins there."""
     # `surrogatepass`: outside text may contain lone surrogates, which UTF-32 would refuse.
     codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     number = max(0, len(codes) - _RUN + 1)
@@ -219,12 +223,12 @@ def _runs_in_order(letters: str) -> np.ndarray:
 
 
 def _runs(letters: str) -> np.ndarray:
-    """Return the distinct runs of the letters, sorted."""
+    """Return the hashes of the distinct runs of ten letters, sorted."""
     return np.unique(_runs_in_order(letters))
 
 
 def _are_in(runs: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Say for each run whether it is among the known ones, which are sorted."""
+    """Return for each run of letters whether it is among the known ones, which are sorted."""
     if not len(known):
         return np.zeros(len(runs), dtype=bool)
     places = np.minimum(np.searchsorted(known, runs), len(known) - 1)

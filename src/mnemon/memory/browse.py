@@ -17,7 +17,7 @@ from mnemon.scope import Scope
 
 
 async def scope_of_memory(tx: Tx, scope: Scope, memory_id: str) -> Scope:
-    """Return the scope of the person whose memory it is.
+    """Return the scope of the person whose memory this is.
 
     Raises NotFound if the memory is of another organization, or of another person than the scope names.
     """
@@ -39,7 +39,7 @@ async def get_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
 async def list_memories(
     tx: Tx, scope: Scope, wanted: store.MemoryFilter, *, entity: str | None = None, most: int
 ) -> list[StoredMemory]:
-    """Return a page of memories, newest first; `entity` is a key, under any of its aliases."""
+    """Return a page of the person's memories, newest first; `entity` is a key, under any of its aliases."""
     if entity is not None:
         aliases = await load_aliases(tx, scope)
         wanted = replace(wanted, entities=(entity, *aliases.member_keys(entity)))
@@ -47,7 +47,7 @@ async def list_memories(
 
 
 async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[MemoryVersion]:
-    """Return every version in the order of validity, the current one last."""
+    """Return every version of a memory in the order of validity, the current one last."""
     memory = await get_memory(tx, scope, memory_id)
     recorded = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
     # Repeats only record who else said it; they are no states of the memory.
@@ -80,7 +80,8 @@ class Contradictions:
 
 
 async def contradictions_of(tx: Tx, scope: Scope, memory: StoredMemory) -> Contradictions:
-    """Return what a claim contradicts, or the claims that contradict a memory."""
+    """Return the memory that a claim contradicts, or the claims that contradict a memory."""
+    # Over all personas, filtered below: a claim told to one persona may contradict what all of them see.
     rows = await store.under_key(tx, scope, memory.claim_of or memory.memory_key)
     visible = [
         one for one in rows if one.status is ArchiveStatus.ACTIVE and one.persona_id in (None, memory.persona_id)
@@ -98,19 +99,21 @@ class Listable(Protocol):
     """What lists are ordered by."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Return the id, by which items of the same time are ordered."""
 
     @property
-    def created_at(self) -> datetime: ...
+    def created_at(self) -> datetime:
+        """Return the time by which a list is ordered."""
 
 
 def cursor_of(one: Listable) -> str:
-    """Return the position of an item in a list, newest first."""
+    """Return the cursor of an item: its position in a list that has the newest first."""
     return f"{one.created_at.isoformat()} {one.id}"
 
 
 def parse_cursor(position: str | None) -> tuple[datetime, str] | None:
-    """Return the position that a cursor names; raise Malformed if it is none."""
+    """Return the time and id that a list's cursor names; None for none; raise Malformed if it is no cursor."""
     if position is None:
         return None
     at, _, name = position.partition(" ")

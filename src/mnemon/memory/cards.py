@@ -17,21 +17,36 @@ class CardCandidate(Protocol):
     """What the choice of a card's facts needs to know about a memory."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Return the memory's id."""
+
     @property
-    def entity_refs(self) -> tuple[str, ...]: ...
+    def entity_refs(self) -> tuple[str, ...]:
+        """Return the keys of the entities that the memory mentions."""
+
     @property
-    def entity_label(self) -> str | None: ...
+    def entity_label(self) -> str | None:
+        """Return the name of the memory's primary entity; None if it has none."""
+
     @property
-    def pinned(self) -> bool: ...
+    def pinned(self) -> bool:
+        """Return whether the memory is pinned."""
+
     @property
-    def importance(self) -> int: ...
+    def importance(self) -> int:
+        """Return the memory's importance, 0 to 3."""
+
     @property
-    def created_at(self) -> datetime: ...
+    def created_at(self) -> datetime:
+        """Return when the memory was first said."""
+
     @property
-    def trust(self) -> Trust: ...
+    def trust(self) -> Trust:
+        """Return how far the memory's source is trusted."""
+
     @property
-    def claim_of(self) -> str | None: ...
+    def claim_of(self) -> str | None:
+        """Return the key of the memory that it contradicts; None if it is no claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +58,7 @@ class CardSelection:
     memory_ids: tuple[str, ...]
 
     def make_card(self, contents: Mapping[str, str]) -> "Card | None":
-        """Return the card with the memories' texts; None if none of the memories exists any more."""
+        """Return the entity's card with the memories' texts; None if none of the memories exists any more."""
         present = [one for one in self.memory_ids if one in contents]
         facts = tuple(contents[one] for one in present)
         return Card(key=self.key, label=self.label, facts=facts, memory_ids=tuple(present)) if present else None
@@ -61,7 +76,7 @@ class Card:
 
     @property
     def text(self) -> str:
-        """Return the card as one line: `[person:john]: fact1; fact2; fact3`."""
+        """Return the entity's card as one line: `[person:john]: fact1; fact2; fact3`."""
         # A semicolon in a fact would look like its end, and the rest like another fact without its own source mark.
         return f"[{self.key}]: {'; '.join(fact.replace(';', ',') for fact in self.facts)}"
 
@@ -72,14 +87,14 @@ def entity_keys_of(found: Iterable[CardCandidate], resolve: Callable[[str], str]
 
 
 def entity_cards(keys: Sequence[str], known: Sequence[StoredMemory], resolve: Callable[[str], str]) -> list[Card]:
-    """Return a card for each key from the memories that mention it; none for a key without an important fact."""
+    """Return a card for each entity key from the memories that mention it; none without an important fact."""
     contents = {one.id: one.line for one in known}
     picked = select_cards(keys, lambda key: [one for one in known if key in map(resolve, one.entity_refs)])
     return [card for pick in picked if (card := pick.make_card(contents)) is not None]
 
 
 def select_cards(keys: Sequence[str], about: Callable[[str], Iterable[CardCandidate]]) -> list[CardSelection]:
-    """Choose the most important facts about each key from all that is known about it."""
+    """Return for each entity key which memories go on its card, without reading their texts."""
     selections = []
     for key in keys:
         worthy = [one for one in about(key) if is_card_worthy(one)]
@@ -91,18 +106,18 @@ def select_cards(keys: Sequence[str], about: Callable[[str], Iterable[CardCandid
 
 
 def is_card_worthy(one: CardCandidate) -> bool:
-    """Say whether a memory may be on a card: pinned or important, and not a claim."""
+    """Say whether a memory may be on an entity's card: pinned or important, and not a claim."""
     # A claim may be shown only directly after what it contradicts, which a card cannot do.
     return one.claim_of is None and (one.pinned or one.importance >= SIGNIFICANT)
 
 
 def _card_order(one: CardCandidate) -> tuple[int, bool, int, float, str]:
-    """Return the sort key: more trusted first, so that no important external fact displaces the person's own."""
+    """Return a memory's sort key on a card: more trusted first, so that no external fact displaces the person's."""
     return -trust_rank(one.trust), not one.pinned, -one.importance, -one.created_at.timestamp(), one.id
 
 
 def _entity_label(key: str, about: Sequence[CardCandidate]) -> str:
-    """Return the label from a memory whose primary entity this is, else the key's slug as words."""
+    """Return an entity's name from a memory whose primary entity it is, else the key's slug as words."""
     for memory in about:
         if memory.entity_label and memory.entity_refs[:1] == (key,):
             return memory.entity_label

@@ -13,17 +13,28 @@ class Claimable(Protocol):
     """The fields of a memory that say whether it is a claim, and of what."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Return the memory's id."""
+
     @property
-    def memory_key(self) -> str: ...
+    def memory_key(self) -> str:
+        """Return the key under which the memory is stored."""
+
     @property
-    def claim_of(self) -> str | None: ...
+    def claim_of(self) -> str | None:
+        """Return the key of the memory that it contradicts; None if it is no claim."""
+
     @property
-    def persona_id(self) -> str | None: ...
+    def persona_id(self) -> str | None:
+        """Return the only persona that sees the memory; None for all."""
+
     @property
-    def trust(self) -> Trust: ...
+    def trust(self) -> Trust:
+        """Return how far the memory's source is trusted."""
+
     @property
-    def updated_at(self) -> datetime: ...
+    def updated_at(self) -> datetime:
+        """Return when the memory was last said or changed."""
 
 
 S = TypeVar("S", bound=Claimable)
@@ -43,7 +54,7 @@ class ClaimGroups:
 
     @property
     def follower_ids(self) -> frozenset[str]:
-        """Return the ids of claims that are shown after another memory or not at all."""
+        """Return the ids of claims that are shown after the memory they contradict or not at all."""
         return frozenset(one for some in self.claims.values() for one in some)
 
 
@@ -52,8 +63,8 @@ class ShownClaims:
     """A ranking with the claims that are shown."""
 
     ranked: tuple[RankedItem, ...]
-    beside: Mapping[str, str]
-    """The id of each shown claim, and the id of the memory before it."""
+    contradicts: Mapping[str, str]
+    """The id of the memory that each shown claim contradicts and follows, by the id of the claim."""
     further: Mapping[str, int]
     """How many claims beside a shown memory are not shown, if any."""
 
@@ -62,7 +73,7 @@ NO_CLAIMS = ClaimGroups()
 
 
 def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
-    """Find what each claim contradicts: a memory private to its own persona first, then one visible to all."""
+    """Return which claims (less trusted statements) contradict which memory, the best of each first."""
     known = list(held)
     claims = [one for one in known if one.claim_of is not None]
     if not claims:
@@ -89,39 +100,42 @@ def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
 
 
 def sort_by_trust(claims: Iterable[S]) -> list[S]:
-    """Sort by trust, highest first, then by update, newest first."""
+    """Return the claims sorted by trust, highest first, then by update, newest first."""
     return sorted(claims, key=lambda one: (-trust_rank(one.trust), -one.updated_at.timestamp(), one.id))
 
 
 def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], Claimable]) -> Claimable | None:
+    """Return the memory that a claim contradicts, preferably a more trusted one; None if none is stored."""
+    # A memory private to the claim's own persona comes before one that all personas see.
     # dict.fromkeys removes the repetition if the claim is not private, and keeps the order.
     places = dict.fromkeys(((claim.persona_id, str(claim.claim_of)), (None, str(claim.claim_of))))
     held = [facts[place] for place in places if place in facts]
+    # What the claim lost against comes first; without one, what is stored under the key.
     return next((one for one in held if outranks(one.trust, claim.trust)), held[0] if held else None)
 
 
-def show_claims(ranked: Sequence[RankedItem], beside: ClaimGroups, *, limit: int, extra: int = 0) -> ShownClaims:
-    """Insert at most one claim directly after each shown memory, in places that the memories leave free.
+def show_claims(ranked: Sequence[RankedItem], groups: ClaimGroups, *, limit: int, extra: int = 0) -> ShownClaims:
+    """Return the ranking with at most one claim directly after each shown memory, in places that are free.
 
     Claims are not ranked: the other items are those that would be shown without them. `extra` places are for claims
     only.
     """
-    followers = beside.follower_ids
+    followers = groups.follower_ids
     leaders = [one for one in ranked if one.id not in followers][:limit]
     # Claims never take a place from a memory.
     room = limit - len(leaders) + extra
     shown: list[RankedItem] = []
-    contradicted: dict[str, str] = {}
+    contradicts: dict[str, str] = {}
     further: dict[str, int] = {}
     for one in leaders:
         shown.append(one)
-        claims = beside.claims.get(one.id, ())
-        first = claims[0] if claims and room > 0 and one.id not in beside.unheld else None
+        claims = groups.claims.get(one.id, ())
+        first = claims[0] if claims and room > 0 and one.id not in groups.unheld else None
         if first is not None:
             room -= 1
-            contradicted[first] = one.id
+            contradicts[first] = one.id
             # The claim takes the score of its memory: claims are not ranked themselves.
             shown.append(replace(one, id=first))
         if left := len(claims) - (first is not None):
             further[one.id] = left
-    return ShownClaims(ranked=tuple(shown), beside=contradicted, further=further)
+    return ShownClaims(ranked=tuple(shown), contradicts=contradicts, further=further)

@@ -85,18 +85,18 @@ ResolveKey = Callable[[str], str]
 
 
 def is_due(*, count: int, count_at_last_run: int | None, after: int) -> bool:
-    """Say whether enough memories are new since the last run."""
+    """Say whether enough memories are new since the curator's last run."""
     return count - (count_at_last_run or 0) >= after
 
 
 def render_prompt(memories: Sequence[StoredMemory]) -> str:
-    """Return the memories as lines of text with their ids and entities, oldest first."""
+    """Return the memories as the curator's prompt: lines with their ids and entities, oldest first."""
     lines = [f"{m.id} [{_entity_of(m, lambda key: key)}] {m.content}" for m in sorted(memories, key=_creation_order)]
     return "\n".join(["Memories (id [entity] content):", *map(item_line, lines)])
 
 
 def plan_by_rule(memories: Sequence[StoredMemory], now: datetime, resolve: ResolveKey) -> CuratorPlan:
-    """Return a plan made by rules: fold near duplicates and many small fragments, archive stale trivia."""
+    """Return which memories to fold into one (near duplicates, fragments) and which stale trivia to archive."""
     free = [m for m in sorted(memories, key=_creation_order) if _is_foldable(m)]
     folds: list[FoldAnswer] = []
     taken: set[str] = set()
@@ -110,7 +110,7 @@ def plan_by_rule(memories: Sequence[StoredMemory], now: datetime, resolve: Resol
 
 
 def gate_plan(plan: CuratorPlan, memories: Iterable[StoredMemory], now: datetime, resolve: ResolveKey) -> GatedPlan:
-    """Accept the proposals that pass the gates and reject the others, each with its reason.
+    """Return the proposed folds and archivings that pass the gates, and the others with the reason for rejection.
 
     Only active, unpinned memories that were shown may be used, each once; a fold must be about one entity and grounded.
     """
@@ -137,7 +137,7 @@ def gate_plan(plan: CuratorPlan, memories: Iterable[StoredMemory], now: datetime
 def _fold_fault(
     proposed: FoldAnswer, known: Mapping[str, StoredMemory], used: set[str], resolve: ResolveKey
 ) -> str | None:
-    """Say why a fold is not allowed; None if it is."""
+    """Return why these memories may not be folded into one; None if they may."""
     ids = proposed.memories
     if len(set(ids)) < 2 or len(set(ids)) != len(ids):
         return "a fold takes two memories or more, each once"
@@ -163,7 +163,7 @@ def _fold_fault(
 
 
 def _change_fault(one: str, known: Mapping[str, StoredMemory], used: set[str]) -> str | None:
-    """Say why a memory may not be changed by this plan; None if it may."""
+    """Return why a memory may not be changed by this plan; None if it may."""
     memory = known.get(one)
     if memory is None:
         return f"{one} is not one of the memories shown"
@@ -177,7 +177,7 @@ def _change_fault(one: str, known: Mapping[str, StoredMemory], used: set[str]) -
 def _archive_fault(
     one: ArchiveAnswer, known: Mapping[str, StoredMemory], used: set[str], now: datetime, resolve: ResolveKey
 ) -> str | None:
-    """Say why a memory may not be archived; None if something newer is known or it is stale."""
+    """Return why a memory may not be archived; None if something newer is known or it is stale."""
     fault = _change_fault(one.memory, known, used)
     if fault:
         return fault
@@ -199,12 +199,13 @@ def _archive_fault(
 
 
 def _is_foldable(memory: StoredMemory) -> bool:
+    """Say whether the rule may fold a memory: active, not pinned, no claim, and not significant."""
     free = not memory.pinned and memory.status is ArchiveStatus.ACTIVE and memory.claim_of is None
     return free and memory.importance < SIGNIFICANT
 
 
 def _group_memories(memories: Iterable[StoredMemory], resolve: ResolveKey) -> dict[tuple[str, ...], list[StoredMemory]]:
-    """Group the memories by entity, type, persona, trust and external source; folds never cross groups."""
+    """Return the memories by entity, type, persona, trust and external source; folds never cross groups."""
     groups: dict[tuple[str, ...], list[StoredMemory]] = defaultdict(list)
     for memory in memories:
         groups[
@@ -214,7 +215,7 @@ def _group_memories(memories: Iterable[StoredMemory], resolve: ResolveKey) -> di
 
 
 def _cluster_fragments(group: Sequence[StoredMemory]) -> list[list[StoredMemory]]:
-    """Return the clusters to fold: of a named entity, its many fragments; of the person, only near duplicates."""
+    """Return which memories to fold: of a named entity its many fragments, of the person near duplicates."""
     named_entity = any(memory.entity_label for memory in group)
     if named_entity:
         loose = [m for m in group if m.attribute is None or m.source == CURATED_FOLD]
@@ -241,7 +242,7 @@ def _is_near_duplicate(one: StoredMemory, other: StoredMemory) -> bool:
 
 
 def _join_contents(cluster: Sequence[StoredMemory]) -> str:
-    """Join the contents, longest first, without those that another one covers."""
+    """Return the memories' contents as one text, longest first, without those that another one covers."""
     parts: list[str] = []
     for memory in sorted(cluster, key=lambda m: (-len(m.content), m.id)):
         if not any(
@@ -255,13 +256,15 @@ def _join_contents(cluster: Sequence[StoredMemory]) -> str:
 
 
 def _external_origin(memory: StoredMemory) -> tuple[str, ...]:
-    """Return the source of external words, so that each source can be withdrawn as a whole; empty for the person's."""
+    """Return the source of a memory in external words; empty for the person's own."""
     return () if speaks_for_person(memory.trust) else (memory.origin,)
 
 
 def _entity_of(memory: StoredMemory, resolve: ResolveKey) -> str:
+    """Return the key of the memory's primary entity, aliases resolved; `person:self` without one."""
     return resolve(memory.entity_refs[0]) if memory.entity_refs else "person:self"
 
 
 def _creation_order(memory: StoredMemory) -> tuple[datetime, str]:
+    """Return a memory's sort key by creation, oldest first."""
     return memory.created_at, memory.id

@@ -41,7 +41,7 @@ class MemoryEdit:
 async def edit_memory(
     tx: Tx, scope: Scope, memory_id: str, edit: MemoryEdit, *, vectors: TextVectors | None = None
 ) -> StoredMemory:
-    """Apply the edit and return the memory; a replaced text is kept as a version.
+    """Apply a change by hand to a memory and return it; a replaced text is kept as a version.
 
     Raises Conflict where the source is not trusted enough, a claim is to be pinned, or the status cannot change.
     """
@@ -131,6 +131,7 @@ async def _restate_claim(
 
 
 def _apply_status(memory: StoredMemory, edit: MemoryEdit, tx: Tx) -> StoredMemory:
+    """Return the memory with the status the edit asks for; raise Conflict where that is not possible."""
     if edit.status is ArchiveStatus.ACTIVE and memory.status is ArchiveStatus.ARCHIVED:
         return _activate_memory(memory)
     if edit.pinned and edit.status is None and memory.status is ArchiveStatus.ARCHIVED:
@@ -147,6 +148,7 @@ def parse_archive_reason(reason: str | None) -> ArchiveReason:
 
 
 def _archive_memory(memory: StoredMemory, reason: ArchiveReason, tx: Tx) -> StoredMemory:
+    """Return the memory as archived now for this reason; raise Conflict if it is pinned."""
     status = status_after_archive(pinned=memory.pinned)
     # Archiving again keeps the first time: that is when it stopped being used.
     since = memory.archived_at or tx.now
@@ -154,6 +156,7 @@ def _archive_memory(memory: StoredMemory, reason: ArchiveReason, tx: Tx) -> Stor
 
 
 def _activate_memory(memory: StoredMemory) -> StoredMemory:
+    """Return the memory as active again; raise Conflict if it is active."""
     status = status_after_restore(memory.status)
     return replace(memory, status=status, archive_reason=None, archived_at=None, valid_to=None)
 
@@ -211,6 +214,7 @@ async def restore_memory(
 
 
 async def _load_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
+    """Return the person's memory of this id without its provenance; raise NotFound without one."""
     held = await store.by_ids(tx, scope, [memory_id])
     if not held:
         raise NotFound("memory")
@@ -218,7 +222,7 @@ async def _load_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
 
 
 async def _find_version(tx: Tx, scope: Scope, held: StoredMemory, number: int) -> MemoryVersion | None:
-    """Return the past version with this number, None for the current one; raise Conflict if there is none."""
+    """Return the memory's past version with this number, None for the current one; raise Conflict if none."""
     if number == held.version:
         return None
     recorded = (await store.past_versions(tx, scope, [held.id])).get(held.id, ())

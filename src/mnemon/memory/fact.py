@@ -91,15 +91,15 @@ class Fact:
 
     @property
     def quoted_text(self) -> str | None:
-        """Return the quoted words; None if an application states the fact."""
+        """Return the words that the fact was said in; None if an application states the fact."""
         return self.ground.quote if self.ground else None
 
     @property
     def effective_trust(self) -> Trust:
-        """Return the trust, derived from the source if none is given."""
+        """Return how far the fact is trusted, derived from the source if no trust is given."""
         return self.trust or trust_of(self.source)
 
     @property
     def said_by(self) -> str:
-        """Return the source's name as it is shown, and by which its statements can be withdrawn."""
+        """Return the name of the fact's source as it is shown, and by which its statements can be withdrawn."""
         return self.origin or self.source

@@ -38,7 +38,7 @@ _HEDGE = re.compile(
 
 
 def importance_of(fact: Fact) -> int:
-    """Return the importance: 3 pinned or core identity, 2 relationship or key fact, 1 a remark, 0 a passing remark.
+    """Return a fact's importance: 3 pinned or identity, 2 relationship or key fact, 1 remark, 0 passing remark.
 
     Without quoted words (an application states the fact) only its fields decide.
     """
@@ -61,6 +61,7 @@ def importance_of(fact: Fact) -> int:
 
 
 def _is_identity(fact: Fact, quote: str | None) -> bool:
+    """Say whether the fact is about who the person is: name, pronouns or occupation."""
     about_self = fact.type is MemoryType.PROFILE and (fact.entity is None or fact.entity.type is EntityType.PERSON)
     if not about_self:
         return False

@@ -12,7 +12,7 @@ _VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 @reads_outside_text
 def make_slug(name: str) -> str:
-    """Lower-case the name, remove punctuation, and turn spaces and hyphens into single underscores.
+    """Return the name in lower case, without punctuation, spaces and hyphens as single underscores.
 
     Letters of every script stay. A name without a letter or digit ("🚀") becomes a hash, so that two such names differ.
     """
@@ -29,6 +29,7 @@ def make_slug(name: str) -> str:
 
 
 def _slug_character(character: str) -> str:
+    """Return what a character becomes in a slug: itself, an underscore, or nothing."""
     category = unicodedata.category(character)
     if category[0] in "LN":
         return character
@@ -41,7 +42,7 @@ def _slug_character(character: str) -> str:
 
 
 def _without_stray_marks(word: str) -> str:
-    """Return the word without marks at its start, which have no letter to belong to."""
+    """Return a word of a slug without accents at its start, which have no letter to belong to."""
     start = 0
     while start < len(word) and unicodedata.category(word[start])[0] == "M":
         start += 1
@@ -76,7 +77,7 @@ def memory_key(
     entity: FactEntity | None = None,
     attribute: str | None = None,
 ) -> str:
-    """Return `people|person|john_doe|relationship`, with `|attribute` appended if the fact names one.
+    """Return a fact's key, `people|person|john_doe|relationship`, with `|attribute` if the fact names one.
 
     Without an entity the person is meant. Without an entity and an attribute the content's hash takes the attribute's
     place, so that nothing is overwritten.
@@ -94,7 +95,7 @@ def memory_key(
 
 
 def key_of_fact(fact: Fact) -> str:
-    """Return the key under which a fact is stored."""
+    """Return the memory key under which a fact is stored."""
     return memory_key(
         type=fact.type,
         fact_type=fact.fact_type,
@@ -105,12 +106,12 @@ def key_of_fact(fact: Fact) -> str:
 
 
 def claim_key(fact: Fact) -> str:
-    """Return the key of a fact that is a claim of its source, beside what a more trusted source says."""
+    """Return the key of a fact that contradicts a more trusted memory and is stored beside it as a claim."""
     return f"{key_of_fact(fact)}|claim|{fact.effective_trust}|{fact.said_by.casefold()}"
 
 
 def legacy_claim_key(fact: Fact) -> str:
-    """Return the claim key of earlier releases, which sources with similar names shared."""
+    """Return a claim's key as earlier releases made it, which sources with similar names shared."""
     return f"{key_of_fact(fact)}|claim|{fact.effective_trust}|{make_slug(fact.said_by)}"
 
 
@@ -126,12 +127,12 @@ def original_key(key: str) -> str:
 
 @reads_outside_text
 def normalize_content(content: str) -> str:
-    """Normalize the content: remove differences of case, spacing and closing punctuation."""
+    """Return a memory's text without differences of case, spacing and closing punctuation."""
     # NFKC again after folding, since case folding can undo it.
     folded = normalize_text("NFKC", content).casefold()
     return normalize_text("NFKC", " ".join(folded.split())).strip(_SENTENCE_ENDS)
 
 
 def content_hash(content: str) -> str:
-    """Return 16 hex digits that are equal for contents with the same normalized words."""
+    """Return 16 hex digits that are equal for memories with the same normalized words."""
     return hashlib.sha256(normalize_content(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -40,28 +40,28 @@ class PromptRecall:
 
     always: Sequence[StoredMemory]
     """Pinned memories, then the profile that the person was seeded with."""
-    known: RecallResult
+    memories: RecallResult
     """Memories that answer the message."""
-    said: RecallResult
+    messages: RecallResult
     """Earlier messages that answer the message."""
 
 
 async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
-    """Read everything that L4 and L5 are made of."""
+    """Return everything that the prompt layers L4 and L5 are made of, read in shared round trips."""
     queries = [
         _recall_query(ask, RecallKind.MEMORIES, MOST_RELEVANT),
         # More than are shown, since those of the running session are dropped afterwards.
         _recall_query(ask, RecallKind.MESSAGES, MOST_MESSAGES * 3),
     ]
     # Gathered, so that their statements share round trips.
-    always, (known, messages) = await tx.gather(
+    always, (memories, messages) = await tx.gather(
         store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED), search_each(tx, ask.scope, queries)
     )
-    return PromptRecall(always=always, known=known, said=messages)
+    return PromptRecall(always=always, memories=memories, messages=messages)
 
 
 def person_layer(found: PromptRecall) -> Layer:
-    """Return L4: pinned memories and the seeded profile."""
+    """Return prompt layer L4: the person's pinned memories and seeded profile."""
     items = tuple(
         # The values order all items of the prompt when its budget is short: L4 10, cards 9, memories 6, messages 4,
         # claims 2.
@@ -72,21 +72,23 @@ def person_layer(found: PromptRecall) -> Layer:
 
 
 def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
-    """Return L5: entity cards first, then the memories and earlier messages that answer the message best.
+    """Return prompt layer L5: entity cards, then memories and earlier messages that answer the message best.
 
     Messages of the running session are left out, since the prompt shows them verbatim anyway.
     """
     pinned = {one.id for one in found.always if one.pinned}
-    claims = {hit.beside: hit for hit in found.known.hits if hit.beside}
+    claims = {hit.contradicts: hit for hit in found.memories.hits if hit.contradicts}
     # Pinned memories are in L4 already; one with a claim is repeated, so that the claim never stands alone.
     facts = [
-        hit for hit in found.known.hits if not hit.beside and (hit.found.id not in pinned or hit.found.id in claims)
+        hit
+        for hit in found.memories.hits
+        if not hit.contradicts and (hit.found.id not in pinned or hit.found.id in claims)
     ]
-    elsewhere = [hit for hit in found.said.hits if not _is_in_session(hit, running)][:MOST_MESSAGES]
+    elsewhere = [hit for hit in found.messages.hits if not _is_in_session(hit, running)][:MOST_MESSAGES]
     items = [
         *(
             LayerItem(text=card.text, sources=card.memory_ids, value=9.0 - rank / 100)
-            for rank, card in enumerate(found.known.cards)
+            for rank, card in enumerate(found.memories.cards)
         ),
         *chain.from_iterable(_items_with_claim(hit, claims.get(hit.found.id), rank) for rank, hit in enumerate(facts)),
         *(_hit_item(hit, 4.0 - rank / 10) for rank, hit in enumerate(elsewhere)),
@@ -95,7 +97,7 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
 
 
 async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
-    """Return items for L6: the latest open todos with this persona."""
+    """Return items for prompt layer L6: the latest open todos with this persona."""
     known = (await open_todos(tx, ask.scope))[-_MOST_TODOS:]
     return tuple(
         LayerItem(text=f"Open {todo.kind}: {todo.line}", sources=(todo.id,), value=4.0 + rank / 100)
@@ -104,6 +106,7 @@ async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
 
 
 def _recall_query(ask: LayerRequest, kind: RecallKind, limit: int) -> RecallQuery:
+    """Return the search for what answers the message, among memories or among messages."""
     return RecallQuery(
         text=ask.query,
         vector=ask.vector if ask.model else None,
@@ -116,11 +119,12 @@ def _recall_query(ask: LayerRequest, kind: RecallKind, limit: int) -> RecallQuer
 
 
 def _is_in_session(hit: RecallHit, session_id: str | None) -> bool:
+    """Say whether the hit is a message of this session."""
     return isinstance(hit.found, FoundMessage) and hit.found.session_id == session_id
 
 
 def _speaker_label(message: FoundMessage) -> str:
-    """Return the speaker. A tool is always called a tool, so that its name cannot pass it off as a person."""
+    """Return who said a message; a tool is always called a tool, so that its name cannot pass for a person."""
     # The name of a tool is chosen outside and could be "The person".
     if message.role is Role.TOOL:
         return f"A tool returned (external: {source_mark(Trust.TOOL, message.name or '')})"
@@ -138,6 +142,7 @@ def _items_with_claim(hit: RecallHit, claim: RecallHit | None, rank: int) -> lis
 
 
 def _hit_item(hit: RecallHit, value: float) -> LayerItem:
+    """Return a found memory or message as an item of the prompt."""
     if isinstance(hit.found, StoredMemory):
         further = hit.claims if hit.found.claim_of is not None else 0
         return LayerItem(text=hit.found.line_with_claims(further), sources=(hit.found.id,), value=value)

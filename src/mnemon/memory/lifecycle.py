@@ -44,17 +44,19 @@ WITHDRAWN = "withdrawn"
 """The note of a memory, and the reason of a version, whose source was withdrawn: it counts as never said."""
 SET_ASIDE = "said before a more trusted source said otherwise"
 """The note of a claim that would not be one if a withdrawn source had never spoken."""
+WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
+"""The note of a memory that was a claim before, until it is stated anew."""
 
 
 def status_after_archive(*, pinned: bool) -> ArchiveStatus:
-    """Return the status after archiving; raise Conflict for a pinned memory."""
+    """Return a memory's status after archiving; raise Conflict for a pinned one."""
     if pinned:
         raise Conflict("A pinned memory is never archived. Unpin it first (`pinned: false`).", code="pinned")
     return ArchiveStatus.ARCHIVED
 
 
 def status_after_restore(status: ArchiveStatus) -> ArchiveStatus:
-    """Return the status after restoring; raise Conflict for a memory that is not archived."""
+    """Return a memory's status after restoring; raise Conflict for one that is not archived."""
     if status is ArchiveStatus.ACTIVE:
         raise Conflict(
             "This memory is not archived. To bring back an earlier version, name its number (`version`).",
@@ -64,7 +66,7 @@ def status_after_restore(status: ArchiveStatus) -> ArchiveStatus:
 
 
 def may_revive(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> bool:
-    """Say whether stating an archived fact again makes it active.
+    """Say whether stating an archived fact again makes its memory active.
 
     An application that states a fact means it. A fact found again by reflection does not undo a decision: what was
     archived as wrong, unwanted or folded comes back only if something else is said.
@@ -130,12 +132,12 @@ Placement = Repeat | Supersede | InsertPast | SplitCurrent | ExtendBack
 
 
 def has_same_words(one: str, other: str) -> bool:
-    """Say whether two contents differ only in case, spacing and closing punctuation."""
+    """Say whether two memories' contents differ only in case, spacing and closing punctuation."""
     return one == other or normalize_content(one) == normalize_content(other)
 
 
 def place_statement(timeline: Sequence[VersionSpan], content: str, at: datetime) -> Placement:
-    """Return where a statement that is true since `at` belongs.
+    """Return where in a memory's versions a statement belongs that is true since `at`.
 
     The timeline is in order of time, the current one last.
     """
@@ -151,6 +153,7 @@ def place_statement(timeline: Sequence[VersionSpan], content: str, at: datetime)
 
 
 def _place_before(timeline: Sequence[VersionSpan], content: str, at: datetime) -> Placement:
+    """Return where a statement belongs that is older than the memory's current version."""
     # There is one: the caller has checked that `at` is before the current version.
     later = next(index for index, span in enumerate(timeline) if span.valid_from > at)
     following = timeline[later]

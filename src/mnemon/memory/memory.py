@@ -5,7 +5,7 @@ from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, ArchiveStatus
-from mnemon.memory.trust import Trust, source_mark, speaks_for_person
+from mnemon.memory.trust import Trust, mark_of, marked_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +74,16 @@ class StoredMemory:
     @property
     def mark(self) -> str | None:
         """Return the source in words for a reader; None if it needs no mark."""
-        if speaks_for_person(self.trust):
-            return None if self.claim_of is None else f"the {self.trust}"
-        return source_mark(self.trust, self.origin)
+        return mark_of(self.trust, self.origin, is_claim=self.claim_of is not None)
 
     @property
     def is_withdrawn(self) -> bool:
-        """Say whether it was archived because its source was withdrawn, so that it counts as never said."""
+        """Say whether the memory was archived because its source was withdrawn: it counts as never said."""
         return self.archive_reason is ArchiveReason.WRONG and self.note == WITHDRAWN
 
     @property
     def is_set_aside(self) -> bool:
-        """Say whether it is a claim that a withdrawal archived, because its source was contradicted later."""
+        """Say whether the memory is a claim that a withdrawal archived, as its source was contradicted later."""
         return self.archive_reason is ArchiveReason.OUTDATED and self.note == SET_ASIDE
 
     @property
@@ -95,12 +93,8 @@ class StoredMemory:
 
     def line_with_claims(self, further_claims: int) -> str:
         """Return the same line, mentioning the number of further claims that contradict the same memory."""
-        if self.mark is None:
-            return self.content
-        more = f", and {further_claims} further claim{'s' if further_claims > 1 else ''}" if further_claims else ""
-        if speaks_for_person(self.trust):
-            return f"{self.content} (claim: {self.mark} says otherwise{more})"
-        return f"{self.content} ({'external' if self.claim_of is None else 'external claim'}: {self.mark}{more})"
+        is_claim = self.claim_of is not None
+        return marked_text(self.content, self.trust, self.origin, is_claim=is_claim, further_claims=further_claims)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,5 +118,5 @@ class MemoryVersion:
 
     @property
     def is_repeat(self) -> bool:
-        """Say whether it only records that another source said the same."""
+        """Say whether the version only records that another source said the same."""
         return self.number < 0

@@ -16,17 +16,18 @@ class PersonLocks:
     """A lock for each person who is being written to, in one open database."""
 
     def __init__(self) -> None:
+        """Begin without any person's lock."""
         # Weak values: a lock exists as long as someone holds or awaits it, so the map does not grow.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def lock_of(self, user_id: str) -> asyncio.Lock:
-        """Return the person's lock, which is deleted when nobody holds or awaits it."""
+        """Return the asyncio lock of a person, which is deleted when nobody holds or awaits it."""
         return self._locks.setdefault(user_id, asyncio.Lock())
 
 
 @asynccontextmanager
 async def lock_people(db: Database, user_ids: Iterable[str], *, wait_s: float = LOCK_WAIT_S) -> AsyncIterator[None]:
-    """Be the only writer of these people in this process; raise Contended after `wait_s`.
+    """Hold the locks of these people in this process while the block lasts; raise Contended after `wait_s`.
 
     Writers of other processes queue at the person's row in the database. The limit is for the whole wait: if each of
     the writers before this one waited for a database lock for its full time, this one would wait for all of them.

@@ -12,6 +12,7 @@ from mnemon.memory.fact import EntityType, Fact
 from mnemon.memory.importance import confidence_of, importance_of
 from mnemon.memory.keys import claim_key, entity_key, key_of_fact
 from mnemon.memory.lifecycle import (
+    WAS_CLAIM,
     WITHDRAWN,
     ArchiveStatus,
     ExtendBack,
@@ -77,7 +78,7 @@ def create_memory(
     persona_id: str | None,
     claim_of: str | None = None,
 ) -> MemoryChange:
-    """Return the change that makes a memory of a fact on which nothing is stored.
+    """Return the change that creates a memory of a fact about which nothing is stored.
 
     With `claim_of`, it is a claim beside the memory with that key.
     """
@@ -119,7 +120,7 @@ def create_memory(
 
 
 def skip_if_known(fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime) -> MemoryChange | None:
-    """Return the skipped change for a fact that repeats a more trusted memory.
+    """Return the skipped change for a fact that only repeats a more trusted memory, else None.
 
     None if it says something else, or makes an archived memory active again.
 
@@ -159,6 +160,7 @@ def update_memory(
         if not may_revive(held.archive_reason, same_words=same, extracted=extracted):
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
         held = replace(held, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None)
+    # Against statements of its own trust, or more, times decide the order as usual.
     if outranks(fact.effective_trust, held.trust) and not _has_later_equal(past, fact.effective_trust, at):
         return _take_over(held, past, fact, at, stamp)
     spans = [
@@ -195,14 +197,14 @@ def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> Memo
 
 
 def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime) -> bool:
-    """Say whether a version of at least this trust was valid after that time, in which case times decide the order."""
+    """Say whether a statement of at least this trust was in force after that time."""
     return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
 
 
 def _take_over(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Return the change that makes a more trusted statement current, whatever start the other one claimed.
+    """Return the change that makes a more trusted fact the memory's text, whatever start the other claimed.
 
     Otherwise a tool could date its statement into the future and keep the person's next statement out.
     """
@@ -238,7 +240,7 @@ def _take_over(
 
 
 def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool) -> StoredMemory:
-    """Return the memory with one more mention; the fact's importance, confidence and pin count only if `current`."""
+    """Return the memory with one more mention; the fact's importance, confidence and pin count if it is current."""
     mentioned = replace(
         held,
         mentions=held.mentions + 1,
@@ -251,13 +253,14 @@ def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: 
     # Stated importance counts; derived importance only ever raises.
     weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
-    return replace(mentioned, pinned=pinned, importance=3 if pinned else weight, confidence=sure)
+    note = None if held.note == WAS_CLAIM else held.note
+    return replace(mentioned, pinned=pinned, importance=3 if pinned else weight, confidence=sure, note=note)
 
 
 def _apply_placement(
     stated: StoredMemory, held: StoredMemory, fact: Fact, placement: Placement, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Return the change for each kind of placement in the memory's history."""
+    """Return the change that a fact at this place of the memory's history makes."""
     match placement:
         case Repeat():
             latest = at >= held.stated_at
@@ -290,7 +293,7 @@ def _apply_placement(
 def _supersede_memory(
     stated: StoredMemory, held: StoredMemory, fact: Fact, since: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Return the change that makes the fact the memory's text, and the earlier text a version valid until then."""
+    """Return the change that makes the fact the memory's text, and the earlier text a past version."""
     memory = replace(
         stated,
         content=fact.content,
@@ -312,7 +315,7 @@ def _supersede_memory(
 def rewrite_content(
     held: StoredMemory, content: str, *, at: datetime, reason: str | None, revision: int
 ) -> MemoryChange:
-    """Return the change of a text made by hand; the earlier text becomes a version that was valid until now."""
+    """Return the change of a memory's text by hand; the earlier text becomes a version valid until now."""
     since = max(at, held.valid_from)
     memory = replace(
         held,
@@ -330,7 +333,7 @@ def rewrite_content(
 
 
 def version_of(held: StoredMemory, *, number: int, until: datetime, reason: str | None) -> MemoryVersion:
-    """Return the memory's current state as a version that was valid until then."""
+    """Return the memory's current text and source as a past version that was valid until then."""
     return MemoryVersion(
         number=number,
         content=held.content,

@@ -60,15 +60,16 @@ class RankedItem:
 
 
 def rank_by_similarity(candidates: Sequence[RankingCandidate]) -> list[RankedItem]:
-    """Rank by cosine, best first."""
+    """Return the candidates of a recall ranked by cosine, best first."""
     return _rank_candidates(candidates, {"similarity": 1.0}, lambda one: {"similarity": _similarity_or_lexical(one)})
 
 
 def rank_blended(candidates: Sequence[RankingCandidate], *, now: datetime) -> list[RankedItem]:
-    """Rank by 40 % similarity, 30 % recency of the last update, 30 % frequency of the entity key (seed 001's order)."""
+    """Return them ranked by 40 % similarity, 30 % recency, 30 % frequency of the entity key (seed 001's order)."""
     shares = key_shares(candidates)
 
     def score_parts(one: RankingCandidate) -> Mapping[str, float]:
+        """Return a candidate's similarity, recency and frequency, each from 0 to 1."""
         return {
             "similarity": _similarity_or_lexical(one),
             "recency": recency_score(one.updated_at, now),
@@ -96,11 +97,12 @@ def key_shares(candidates: Sequence[RankingCandidate]) -> dict[str, float]:
 
 
 def sort_ranked(ranked: Sequence[RankedItem], updated: Mapping[str, datetime]) -> list[RankedItem]:
-    """Sort by score, best first; ties by later update, then by id, so that the order is always the same."""
+    """Return ranked items by score, best first; ties by later update, then by id: always the same order."""
     return sorted(ranked, key=lambda one: (-one.score, -updated[one.id].timestamp(), one.id))
 
 
 def _similarity_or_lexical(one: RankingCandidate) -> float:
+    """Return a candidate's cosine to the query; without one, how many of its words it contains."""
     return one.lexical if one.similarity is None else one.similarity
 
 
@@ -109,6 +111,7 @@ def _rank_candidates(
     weights: Mapping[str, float],
     parts_of: Callable[[RankingCandidate], Mapping[str, float]],
 ) -> list[RankedItem]:
+    """Return the candidates with the weighted sum of their parts, best first."""
     ranked = []
     for one in candidates:
         parts = parts_of(one)
@@ -140,24 +143,24 @@ BM25_K1, BM25_B = 0.9, 0.4
 
 
 def inverse_document_frequency(size: int, holding: int) -> float:
-    """Return the weight of a word that `holding` of `size` texts contain."""
+    """Return the BM25 weight of a word that `holding` of `size` texts contain."""
     return float(np.log1p((size - holding + 0.5) / (holding + 0.5)))
 
 
 def length_normalization(relative_lengths: np.ndarray) -> np.ndarray:
-    """Return the damping of texts by their length relative to the average, which is 1."""
+    """Return BM25's damping of texts by their length relative to the average, which is 1."""
     held: np.ndarray = np.float32(BM25_K1 * BM25_B) * relative_lengths + np.float32(BM25_K1 * (1 - BM25_B))
     return held
 
 
 def term_saturation(counts: np.ndarray, dampings: np.ndarray) -> np.ndarray:
-    """Return the factor by which a word's weight counts in texts that contain it this often."""
+    """Return BM25's factor by which a word's weight counts in texts that contain it this often."""
     earned: np.ndarray = counts * np.float32(BM25_K1 + 1) / (counts + dampings)
     return earned
 
 
 def standard_scores(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Return each known value in standard deviations from the mean of the known ones.
+    """Return each known value in standard deviations from the mean of the known ones, the others as 0.
 
     Values that are not known are 0; so are all of them if they do not differ.
     """
@@ -176,7 +179,7 @@ def standard_scores(values: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def weighted_total(parts: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the weighted sum of the parts for each row."""
+    """Return for each row the sum of its score's parts, weighted for the hybrid ranking."""
     # Added in place, so that the sum needs no further array for each part.
     weighed = (np.float32(HYBRID_WEIGHTS[name]) * part for name, part in parts.items())
     return functools.reduce(operator.iadd, weighed)

@@ -39,12 +39,12 @@ class MemoriesSection:
     answer: type[BaseModel] = MemoriesAnswer
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the brief, for every turn, with the names in use, so that the same fact gets the same name again."""
+        """Return the section's instructions and the names in use, so that the same fact gets the same name again."""
         used = await store.names_in_use(tx, turn.scope, most=_MOST_NAMES)
         return Brief(instructions=MEMORIES, state=_vocabulary_text(used))
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Extract what the person says about themselves by fixed patterns, without a model; at most 50 facts."""
+        """Return what the person says about themselves by fixed patterns, without a model; at most 50 facts."""
         found = [
             one for message in turn.messages if message.role is Role.USER for one in extract_memories(message.content)
         ]
@@ -69,7 +69,7 @@ class MemoriesSection:
 
 
 def _vocabulary_text(used: Sequence[tuple[str | None, str | None]]) -> str:
-    """Return the names in use as text, one line per entity; empty if there are none."""
+    """Return the names of entities and attributes in use as text, one line per entity; empty without any."""
     lines: dict[str, list[str]] = {}
     for label, attribute in used:
         lines.setdefault(label or "the person", []).extend([attribute] if attribute else [])
@@ -101,7 +101,7 @@ def _judge_answer(
     *,
     confidential: bool,
 ) -> Fact | Rejection:
-    """Return the fact, with its author's trust, or why it is rejected."""
+    """Return the fact of a proposed memory, with its author's trust, or why it is rejected."""
     found = find_quote(one.quote, sources)
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
@@ -145,6 +145,7 @@ def _attribution_of(found: Quotation, other_author: OtherAuthor | None) -> tuple
 
 
 def _quote_location(found: Quotation, turn: Turn) -> QuoteLocation:
+    """Return where in the turn a quote was found, as a memory's provenance stores it."""
     return QuoteLocation(
         turn_id=turn.id,
         session_id=turn.session_id,
@@ -157,6 +158,7 @@ def _quote_location(found: Quotation, turn: Turn) -> QuoteLocation:
 
 
 def _make_report(remembered: Sequence[RememberedFact], rejected: Sequence[Rejection]) -> SectionResult:
+    """Return how many facts were stored, updated and skipped, and the rejected ones."""
     outcomes = [one.outcome for one in remembered]
     return SectionResult(
         stored=outcomes.count(MemoryOutcome.CREATED),

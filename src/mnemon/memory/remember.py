@@ -21,8 +21,7 @@ from mnemon.memory.trust import outranks
 from mnemon.memory.upkeep.schedule import enqueue_after_write
 from mnemon.scope import NewId, Scope
 from mnemon.sessions.people import bump_revision
-from mnemon.vectors.active_model import enqueue_embedding
-from mnemon.vectors.text_vectors import TextVectors
+from mnemon.vectors.text_vectors import TextVectors, enqueue_embedding
 
 MemoryPlace = tuple[str | None, str]
 """What is unique for each person: the persona, or None for all personas, and the memory key."""
@@ -50,7 +49,7 @@ async def remember_facts(
     at: datetime | None = None,
     extracted: bool = False,
 ) -> list[RememberedFact]:
-    """Store each fact, count it as another mention, or insert it into its memory's history.
+    """Store each fact as a memory of the person, count another mention, or insert it into the history.
 
     The person's row must exist. `at` is when it was said; None means now. `extracted` facts were found by
     reflection, not stated by a caller.
@@ -83,18 +82,18 @@ class FactBatch:
     """Memories by place, as they are after the facts applied so far."""
     past: dict[str, tuple[MemoryVersion, ...]]
     """Past versions by memory id."""
-    told: set[store.StatementKey]
+    recorded: set[store.StatementKey]
     """Statements that are recorded already."""
-    buried: frozenset[int]
+    forgotten: frozenset[int]
     """Positions of facts that were forgotten."""
     grounds: list[tuple[str, QuoteLocation, str]] = field(default_factory=list)
     """Statements to record: memory id, location of the quote, content hash."""
 
     @classmethod
     def empty(cls, stamp: WriteStamp, *, persona_id: str | None = None) -> "FactBatch":
-        """Return a batch for a person without memories."""
+        """Return a batch of facts for a person without memories."""
         return cls(
-            persona_id=persona_id, stamp=stamp, extracted=False, held={}, past={}, told=set(), buried=frozenset()
+            persona_id=persona_id, stamp=stamp, extracted=False, held={}, past={}, recorded=set(), forgotten=frozenset()
         )
 
     def apply_fact(self, number: int, fact: Fact, new_id: NewId) -> MemoryChange:
@@ -113,7 +112,7 @@ class FactBatch:
         held = self.held.get(place)
         digest = content_hash(fact.content)
         # The same words at the same place of the same message: this turn is being reflected again.
-        if held and fact.ground and _statement_key(held.id, fact.ground, digest) in self.told:
+        if held and fact.ground and _statement_key(held.id, fact.ground, digest) in self.recorded:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why="already on record")
         if held and outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
             return MemoryChange(
@@ -125,12 +124,12 @@ class FactBatch:
             claim_of = key if more_trusted else None
             change = create_memory(fact, self.stamp, id=new_id("mem"), persona_id=persona_id, claim_of=claim_of)
         # Checked last, so that the result can still show what would have been stored.
-        if number in self.buried:
+        if number in self.forgotten:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held or change.memory, why="forgotten")
         if change.outcome is not MemoryOutcome.SKIPPED:
             self._record_change(place, change)
             if fact.ground:
-                self.told.add(_statement_key(change.memory.id, fact.ground, digest))
+                self.recorded.add(_statement_key(change.memory.id, fact.ground, digest))
                 self.grounds.append((change.memory.id, fact.ground, digest))
         return change
 
@@ -152,7 +151,7 @@ class FactBatch:
         return change
 
     def _claim_place(self, persona_id: str | None, fact: Fact) -> MemoryPlace:
-        """Return the place of the source's claim. Each source has its own, even if another source's name is similar."""
+        """Return the place of the source's claim; each source has its own, even if another's name is similar."""
         # Earlier releases keyed claims by the slug of the source's name; keep using such a key if it is this source's.
         place, earlier = (persona_id, claim_key(fact)), (persona_id, legacy_claim_key(fact))
         held = self.held.get(earlier)
@@ -161,7 +160,7 @@ class FactBatch:
         return earlier
 
     def _record_change(self, place: MemoryPlace, change: MemoryChange) -> None:
-        """Put the change into `held` and `past`."""
+        """Put a change into the batch's memories and versions, so that the next fact sees it."""
         self.held[place] = change.memory
         known = {one.number: one for one in (*self.past.get(change.memory.id, ()), *change.versions)}
         for number, (since, until) in change.moved.items():
@@ -172,7 +171,7 @@ class FactBatch:
 
 
 async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteStamp, *, extracted: bool) -> FactBatch:
-    """Read the memories, versions, statements and tombstones that the facts may concern."""
+    """Return the memories, versions, statements and tombstones that the facts may concern."""
     earliest: dict[str, datetime] = {}
     for fact in facts:
         at = fact.valid_from or stamp.at
@@ -195,12 +194,13 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
         extracted=extracted,
         held=held,
         past=await store.past_versions(tx, scope, with_history),
-        told=await store.recorded_statements(tx, scope, messages) if messages else set(),
-        buried=await find_forgotten(tx, scope, facts) if extracted else frozenset(),
+        recorded=await store.recorded_statements(tx, scope, messages) if messages else set(),
+        forgotten=await find_forgotten(tx, scope, facts) if extracted else frozenset(),
     )
 
 
 def _statement_key(memory_id: str, ground: QuoteLocation, digest: str) -> store.StatementKey:
+    """Return what identifies a recorded statement: memory, message, position and hash of the content."""
     return (memory_id, ground.message_id, ground.start, ground.end, digest)
 
 
@@ -246,7 +246,7 @@ async def store_vectors(
 
 
 async def _load_results(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> list[RememberedFact]:
-    """Return the outcome of each statement, with its memory as it is after all of them."""
+    """Return the outcome of each remembered fact, with its memory as it is after all of them."""
     last = {change.memory.id: change.memory for change in changes}
     shown = {one.id: one for one in await store.with_provenance(tx, scope, list(last.values()))}
     return [

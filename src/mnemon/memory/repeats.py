@@ -22,7 +22,7 @@ class RepeatRecord:
 
 
 def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> RepeatRecord:
-    """Return what records that another source says the same; of each source its first repeat and its last."""
+    """Return the versions that record that another source says the same; of each source the first and last."""
     known = [
         one
         for one in past
@@ -40,7 +40,7 @@ def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> Re
 
 
 def record_replaced_version(past: Sequence[MemoryVersion], held: MemoryVersion) -> MemoryVersion:
-    """Return the repeat that records the replaced text when a more trusted source takes over the same words."""
+    """Return a record of a memory's less trusted source, whose same words a more trusted one now states."""
     # If this source itself took over the words, its first statement is recorded already.
     first = held.recorded_at if has_time_of_other(past, held) else held.valid_from
     last = max(first, held.recorded_at)
@@ -48,21 +48,21 @@ def record_replaced_version(past: Sequence[MemoryVersion], held: MemoryVersion) 
 
 
 def has_time_of_other(past: Sequence[MemoryVersion], statement: StoredMemory | MemoryVersion) -> bool:
-    """Say whether it took over the same words, so that its start is when another source said them."""
+    """Say whether a memory's or version's start is not its source's own, but when another said the same."""
     same = [one for one in past if one.is_repeat and has_same_words(one.content, statement.content)]
     others = any(one.origin != statement.origin and one.valid_from == statement.valid_from for one in same)
     return others and any(one.origin == statement.origin for one in same)
 
 
 def next_repeat_number(past: Sequence[MemoryVersion]) -> int:
-    """Return the next free negative number."""
+    """Return the next free negative version number, as repeats have."""
     return min((one.number for one in past if one.is_repeat), default=0) - 1
 
 
 def version_from_fact(
     fact: Fact, number: int, *, since: datetime, until: datetime, recorded_at: datetime
 ) -> MemoryVersion:
-    """Return a version of this number with the fact's text, source and trust."""
+    """Return a memory's version of this number with the fact's text, source and trust."""
     return MemoryVersion(
         number=number,
         content=fact.content,

@@ -89,7 +89,7 @@ class SpineVersion:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Return the ids of all sources, without repetitions."""
+        """Return the ids of all memories and todos that the spine was made from, without repetitions."""
         return tuple(dict.fromkeys(one for lines in self.lines.values() for line in lines for one in line.sources))
 
 
@@ -102,12 +102,12 @@ class GroundedLines:
 
 
 def is_due(messages_since: int) -> bool:
-    """Say whether enough messages were sent since the last spine."""
+    """Say whether enough messages were sent since the person's last spine (long-term summary)."""
     return messages_since > MESSAGES_UNTIL_DUE
 
 
 def source_of_memory(memory: StoredMemory) -> SpineSource | None:
-    """Return the memory as a source; None if it is private to a persona or not the person's own statement.
+    """Return a memory as a source of the spine; None if it is private or not the person's own statement.
 
     A line of the spine is worded anew and carries no source mark, so a memory that needs one is left out.
     """
@@ -124,14 +124,14 @@ def source_of_memory(memory: StoredMemory) -> SpineSource | None:
 
 
 def render_prompt(material: Sequence[SpineSource]) -> str:
-    """Return the sources as text, section by section."""
+    """Return the sources of a person's spine (long-term summary) as text for the model, section by section."""
     lines = ["Material (section: what is known):"]
     lines += [item_line(f"{one.part}: {one.text}") for one in _sort_sources(material)]
     return "\n".join(lines)
 
 
 def spine_by_rule(material: Sequence[SpineSource]) -> Spine:
-    """Return the spine made by rules: the heaviest sources of each section, word for word."""
+    """Return a person's long-term summary made by rules: the heaviest sources of each section, verbatim."""
     chosen: dict[str, list[str]] = {part.value: [] for part in SpinePart}
     for one in _sort_sources(material):
         lines = chosen[one.part.value]
@@ -141,7 +141,7 @@ def spine_by_rule(material: Sequence[SpineSource]) -> Spine:
 
 
 def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLines:
-    """Return the lines that the sources support, each with their ids; reject the others."""
+    """Return the lines of a long-term summary that its sources support, with their ids, and the rejected ones."""
     lines: dict[SpinePart, tuple[SpineLine, ...]] = {}
     rejected: list[Rejection] = []
     for part in SpinePart:
@@ -169,14 +169,14 @@ def _line_fault(line: str, sources: Sequence[str]) -> str | None:
 
 
 def without_forgotten(version: SpineVersion, forgotten: Iterable[str]) -> SpineVersion:
-    """Return the version without the lines that were made from something forgotten."""
+    """Return the long-term summary without the lines that were made from something forgotten."""
     gone = frozenset(forgotten)
     kept = {part: tuple(li for li in lines if not gone & set(li.sources)) for part, lines in version.lines.items()}
     return replace(version, lines=kept)
 
 
 def _sources_of(line: str, material: Sequence[SpineSource]) -> list[SpineSource]:
-    """Return what the line may be made from: sources with exactly its text, else all that share a term with it."""
+    """Return what a line of the summary may be made from: sources with its text, else all that share a term."""
     exact = [one for one in material if " ".join(one.text.split())[:_LONGEST_LINE] == line]
     if exact:
         return exact
@@ -186,5 +186,6 @@ def _sources_of(line: str, material: Sequence[SpineSource]) -> list[SpineSource]
 
 
 def _sort_sources(material: Sequence[SpineSource]) -> list[SpineSource]:
+    """Return the sources of the long-term summary by section, the heaviest first."""
     parts = list(SpinePart)
     return sorted(material, key=lambda one: (parts.index(one.part), -one.weight, one.id))

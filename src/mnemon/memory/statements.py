@@ -40,14 +40,15 @@ class StatementResult:
 
 
 async def embed_statements(embedder: Embedder, statements: Sequence[MemoryStatement]) -> TextVectors:
-    """Embed the stated facts; call it before the transaction."""
+    """Return the embeddings of the stated facts; call it before the transaction."""
+    # Todos are not embedded: they are listed, never searched by meaning.
     return await embed_texts(embedder, [one.says.content for one in statements if isinstance(one.says, Fact)])
 
 
 async def store_statements(
     tx: Tx, statements: Sequence[MemoryStatement], *, vectors: TextVectors | None = None
 ) -> list[StatementResult]:
-    """Store every statement, all or none, and return the results in the order of the statements."""
+    """Store an application's statements, all or none; return the results in the order of the statements."""
     results: dict[int, StatementResult] = {}
     groups: dict[Scope, list[int]] = {}
     for position, one in enumerate(statements):

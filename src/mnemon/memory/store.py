@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.event_loop import with_pauses
-from mnemon.memory.fact import EntityType, FactType, MemoryType, QuoteLocation
-from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
+from mnemon.memory.fact import MemoryType, QuoteLocation
+from mnemon.memory.lifecycle import ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, Provenance, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome
 from mnemon.memory.trust import Trust, coarse_trust, legacy_trust_of
@@ -25,8 +26,8 @@ StatementKey = tuple[str, str, int, int, str]
 
 
 async def by_keys(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[StoredMemory]:
-    """Return the memories under the keys that the scope's persona may see."""
-    rows = await tx.fetch_all(SQL["by_keys"], **_owner_params(scope), persona_id=scope.persona_id, keys=list(set(keys)))
+    """Return the memories under these keys that the scope's persona may see."""
+    rows = await tx.fetch_all(SQL["by_keys"], **scope.owner_params, persona_id=scope.persona_id, keys=list(set(keys)))
     return [memory_of(row) for row in rows]
 
 
@@ -34,7 +35,7 @@ async def by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[StoredMemory]
     """Return the person's memories with these ids, in the order of the ids."""
     if not ids:
         return []
-    rows = await tx.fetch_all(SQL["by_ids"], **_owner_params(scope), ids=list(ids))
+    rows = await tx.fetch_all(SQL["by_ids"], **scope.owner_params, ids=list(ids))
     found = {row["id"]: memory_of(row) for row in rows}
     return [found[one] for one in ids if one in found]
 
@@ -43,13 +44,13 @@ async def by_ids_with_provenance(tx: Tx, scope: Scope, ids: Sequence[str]) -> li
     """Return the person's memories with these ids, each with its latest provenance, in no particular order."""
     if not ids:
         return []
-    rows = await tx.fetch_all(SQL["with_provenance"], **_owner_params(scope), ids=list(ids), most=MOST_PROVENANCE)
+    rows = await tx.fetch_all(SQL["with_provenance"], **scope.owner_params, ids=list(ids), most=MOST_PROVENANCE)
     return [memory_of(row, _provenance_of(row)) async for row in with_pauses(rows, _ROWS_BETWEEN_PAUSES)]
 
 
 async def under_key(tx: Tx, scope: Scope, key: str) -> list[StoredMemory]:
     """Return the memories under the key for any persona, and the claims that contradict them."""
-    return [memory_of(row) for row in await tx.fetch_all(SQL["under_key"], **_owner_params(scope), key=key)]
+    return [memory_of(row) for row in await tx.fetch_all(SQL["under_key"], **scope.owner_params, key=key)]
 
 
 async def owner_of(tx: Tx, scope: Scope, memory_id: str) -> str | None:
@@ -59,18 +60,18 @@ async def owner_of(tx: Tx, scope: Scope, memory_id: str) -> str | None:
 
 
 async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, tuple[MemoryVersion, ...]]:
-    """Return the past versions of each memory in the order of their validity."""
+    """Return the past versions of each of these memories, in the order of their validity, by memory id."""
     found: dict[str, tuple[MemoryVersion, ...]] = {}
     if ids:
-        for row in await tx.fetch_all(SQL["versions"], **_owner_params(scope), ids=list(ids)):
+        for row in await tx.fetch_all(SQL["versions"], **scope.owner_params, ids=list(ids)):
             found[row["memory_id"]] = (*found.get(row["memory_id"], ()), _version_of(row))
     return found
 
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Return the same memories, each with its latest provenance."""
+    """Return the same memories, each with the latest messages in which it was said."""
     rows = await tx.fetch_all(
-        SQL["provenance"], **_owner_params(scope), ids=[one.id for one in memories], most=MOST_PROVENANCE
+        SQL["provenance"], **scope.owner_params, ids=[one.id for one in memories], most=MOST_PROVENANCE
     )
     provenance_by_id: dict[str, list[Provenance]] = {}
     for row in rows:
@@ -83,13 +84,13 @@ async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]
 
 
 async def recorded_statements(tx: Tx, scope: Scope, message_ids: Iterable[str]) -> set[StatementKey]:
-    """Return the recorded statements that these messages made."""
-    rows = await tx.fetch_all(SQL["told_before"], **_owner_params(scope), message_ids=list(set(message_ids)))
+    """Return the recorded statements (memory, message, position, hash) that these messages made."""
+    rows = await tx.fetch_all(SQL["told_before"], **scope.owner_params, message_ids=list(set(message_ids)))
     return {(row["memory_id"], row["message_id"], row["starts"], row["ends"], row["content_hash"]) for row in rows}
 
 
 async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> None:
-    """Write the changes in order; a memory changed more than once is written once, in its last state."""
+    """Write the changes of memories in order; one changed more than once is written once, in its last state."""
     done = [change for change in changes if change.outcome is not MemoryOutcome.SKIPPED]
     # A memory may be created and changed within one batch; it is inserted in its last state.
     created = {change.memory.id for change in done if change.outcome is MemoryOutcome.CREATED}
@@ -97,7 +98,7 @@ async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -
     new = [_memory_params(scope, memory, tx.now) for memory in last.values() if memory.id in created]
     old = [_memory_params(scope, memory, tx.now) for memory in last.values() if memory.id not in created]
     versions = [
-        {**_owner_params(scope), "memory_id": change.memory.id, **asdict(version), **_trust_columns(version.trust)}
+        {**scope.owner_params, "memory_id": change.memory.id, **asdict(version), **_trust_columns(version.trust)}
         for change in changes
         for version in change.versions
     ]
@@ -111,17 +112,17 @@ async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -
     for change in changes:
         for number, (since, until) in change.moved.items():
             moved = {"memory_id": change.memory.id, "number": number, "valid_from": since, "valid_to": until}
-            await tx.execute(SQL["move_version"], **_owner_params(scope), **moved)
+            await tx.execute(SQL["move_version"], **scope.owner_params, **moved)
         if change.withdrawn:
             numbers = {"memory_id": change.memory.id, "numbers": list(change.withdrawn)}
-            await tx.execute(SQL["withdraw_versions"], **_owner_params(scope), **numbers)
+            await tx.execute(SQL["withdraw_versions"], **scope.owner_params, **numbers)
 
 
 async def write_provenance(tx: Tx, scope: Scope, statements: Sequence[tuple[str, QuoteLocation, str]]) -> None:
-    """Record where each memory was said: memory id, location of the quote, hash of the content."""
+    """Insert into `memory_provenance` where each memory was said: the quote's place and its content's hash."""
     rows = [
         {
-            **_owner_params(scope),
+            **scope.owner_params,
             "memory_id": memory_id,
             "message_id": ground.message_id,
             "starts": ground.start,
@@ -140,13 +141,13 @@ async def write_provenance(tx: Tx, scope: Scope, statements: Sequence[tuple[str,
 
 async def sessions_mentioning(tx: Tx, scope: Scope, ids: Iterable[str]) -> dict[str, int]:
     """Return the number of distinct sessions that mention each memory."""
-    rows = await tx.fetch_all(SQL["sessions_mentioning"], **_owner_params(scope), ids=list(set(ids)))
+    rows = await tx.fetch_all(SQL["sessions_mentioning"], **scope.owner_params, ids=list(set(ids)))
     return {row["memory_id"]: row["sessions"] for row in rows}
 
 
 async def set_importance(tx: Tx, scope: Scope, memory_id: str, importance: int) -> None:
     """Set the memory's importance, unless it is pinned."""
-    await tx.execute(SQL["set_importance"], **_owner_params(scope), id=memory_id, importance=importance)
+    await tx.execute(SQL["set_importance"], **scope.owner_params, id=memory_id, importance=importance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +171,7 @@ async def list_memories(tx: Tx, scope: Scope, wanted: MemoryFilter, *, most: int
     before_at, before_id = wanted.before or (None, None)
     rows = await tx.fetch_all(
         SQL["listed"],
-        **_owner_params(scope),
+        **scope.owner_params,
         persona_id=scope.persona_id,
         status=wanted.status,
         type=wanted.type,
@@ -186,42 +187,39 @@ async def list_memories(tx: Tx, scope: Scope, wanted: MemoryFilter, *, most: int
 
 async def texts_of_others(tx: Tx, scope: Scope, *, most: int) -> list[tuple[Trust, str, str]]:
     """Return trust, origin and text of the memories that are not the person's own statements."""
-    rows = await tx.fetch_all(SQL["of_other_voices"], **_owner_params(scope), persona_id=scope.persona_id, most=most)
+    rows = await tx.fetch_all(SQL["of_other_voices"], **scope.owner_params, persona_id=scope.persona_id, most=most)
     return [(trust_of_row(row), row["origin"] or row["source"], row["content"]) for row in rows]
 
 
 async def pinned_and_seeded(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
     """Return the pinned memories that the scope's persona may see, then the profile that the person was seeded with."""
-    rows = await tx.fetch_all(SQL["pinned"], **_owner_params(scope), persona_id=scope.persona_id, most=most)
+    rows = await tx.fetch_all(SQL["pinned"], **scope.owner_params, persona_id=scope.persona_id, most=most)
     return [memory_of(row) for row in rows]
 
 
 async def sharing_entities(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[StoredMemory]:
-    """Return the important memories that mention one of the entities."""
+    """Return the important memories that mention one of the entities and that the persona may see."""
     wanted = sorted(set(keys))
     if not wanted:
         return []
-    rows = await tx.fetch_all(SQL["sharing_entities"], **_owner_params(scope), persona_id=scope.persona_id, keys=wanted)
+    rows = await tx.fetch_all(SQL["sharing_entities"], **scope.owner_params, persona_id=scope.persona_id, keys=wanted)
     return [memory_of(row) for row in rows]
 
 
 async def count_active(tx: Tx, scope: Scope) -> int:
     """Return the number of the person's active memories, over all personas."""
-    return int((await tx.fetch_one(SQL["count_active"], **_owner_params(scope)))["number"])
+    return int((await tx.fetch_one(SQL["count_active"], **scope.owner_params))["number"])
 
 
 async def names_in_use(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str | None, str | None]]:
     """Return the entity label (None for the person) and attribute of the facts the persona may see, latest first."""
     # Names chosen by other sources are left out: a name can be a sentence, and the model reads it in every later turn.
-    rows = await tx.fetch_all(SQL["vocabulary"], **_owner_params(scope), persona_id=scope.persona_id, most=most)
+    rows = await tx.fetch_all(SQL["vocabulary"], **scope.owner_params, persona_id=scope.persona_id, most=most)
     return [(row["entity_label"], row["attribute"]) for row in rows]
 
 
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
-
-
 def _provenance_of(row: Row) -> tuple[Provenance, ...]:
+    """Return where a memory was said, from the arrays of a row of `with_provenance`."""
     if row["times"] is None:
         return ()
     columns = (row["turn_ids"], row["message_ids"], row["quotes"], row["times"])
@@ -232,64 +230,22 @@ def _provenance_of(row: Row) -> tuple[Provenance, ...]:
 
 
 def memory_of(row: Row, provenance: tuple[Provenance, ...] = ()) -> StoredMemory:
-    """Return the memory in a row of `memories`."""
-    return StoredMemory(
-        id=row["id"],
-        persona_id=row["persona_id"],
-        type=MemoryType(row["type"]),
-        content=row["content"],
-        entity_refs=tuple(row["entity_refs"]),
-        entity_label=row["entity_label"],
-        entity_type=EntityType(row["entity_type"]),
-        fact_type=FactType(row["fact_type"]),
-        attribute=row["attribute"],
-        importance=row["importance"],
-        pinned=row["pinned"],
-        memory_key=row["memory_key"],
-        source=row["source"],
-        origin=row["origin"] or row["source"],
-        trust=trust_of_row(row),
-        claim_of=row["claim_of"],
-        status=ArchiveStatus(row["status"]),
-        archive_reason=ArchiveReason(row["archive_reason"]) if row["archive_reason"] else None,
-        archived_at=row["archived_at"],
-        note=row["note"],
-        confidence=row["confidence"],
-        mentions=row["mentions"],
-        valid_from=row["valid_from"],
-        valid_to=row["valid_to"],
-        stated_at=row["stated_at"],
-        version=row["version"],
-        versions=row["versions"],
-        sources=tuple(row["sources"]),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        revision=row["revision"],
-        provenance=provenance,
-    )
+    """Return a row of `memories` as a StoredMemory."""
+    origin = row["origin"] or row["source"]
+    return from_row(StoredMemory, row, origin=origin, trust=trust_of_row(row), provenance=provenance)
 
 
 def _version_of(row: Row) -> MemoryVersion:
-    return MemoryVersion(
-        number=row["number"],
-        content=row["content"],
-        importance=row["importance"],
-        confidence=row["confidence"],
-        source=row["source"],
-        origin=row["origin"] or row["source"],
-        trust=trust_of_row(row),
-        valid_from=row["valid_from"],
-        valid_to=row["valid_to"],
-        recorded_at=row["recorded_at"],
-        reason=row["reason"],
-    )
+    """Return a row of `memory_versions` as a MemoryVersion."""
+    origin = row["origin"] or row["source"]
+    return from_row(MemoryVersion, row, origin=origin, trust=trust_of_row(row), current=False)
 
 
 def _memory_params(scope: Scope, memory: StoredMemory, now: datetime) -> dict[str, object]:
     """Return the parameters of the statements that insert or update a memory."""
     row = {name: value for name, value in vars(memory).items() if name != "provenance"}
     lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources)}
-    return {**row, **lists, **_trust_columns(memory.trust), **_owner_params(scope), "now": now}
+    return {**row, **lists, **_trust_columns(memory.trust), **scope.owner_params, "now": now}
 
 
 def trust_of_row(row: Row, prefix: str = "") -> Trust:
@@ -299,5 +255,5 @@ def trust_of_row(row: Row, prefix: str = "") -> Trust:
 
 
 def _trust_columns(level: Trust) -> dict[str, str]:
-    """Return both trust columns: the coarse word and the level."""
+    """Return both columns in which a memory's trust is stored: the coarse word and the level."""
     return {"trust": coarse_trust(level), "trust_level": level}

@@ -84,7 +84,7 @@ class MemorySurvey:
 
 
 async def survey_memories(tx: Tx, scope: Scope, filters: SurveyFilters, *, most: int, skip: int = 0) -> MemorySurvey:
-    """Return a page of memories, latest change first, and the facets.
+    """Return a page of memories of the organization or a person, latest change first, and the facets.
 
     The memories are those of the organization, or of one person if the scope names one. Each facet is counted with the
     filters of the other facets applied.
@@ -106,6 +106,7 @@ async def survey_memories(tx: Tx, scope: Scope, filters: SurveyFilters, *, most:
 
 
 def _make_survey(found: Sequence[Row], facets: Facets) -> MemorySurvey:
+    """Return rows of memories with their people, and the facets, as a survey."""
     memories = tuple(OwnedMemory(user=row.pop("external_id"), memory=memory_of(row)) for row in found)
     return MemorySurvey(found=memories, facets=facets)
 
@@ -113,7 +114,7 @@ def _make_survey(found: Sequence[Row], facets: Facets) -> MemorySurvey:
 async def _page_of_few(
     tx: Tx, scope: Scope, filters: SurveyFilters, matching: Sequence[Row], *, most: int, skip: int
 ) -> Sequence[Row]:
-    """Return the page, taken from all matches."""
+    """Return the rows of the page, taken from all matches, which are few."""
     wanted = [row for row in matching if _is_in_scope(row, scope) and _has_wanted_values(row, filters)]
     chosen = sorted(wanted, key=lambda row: (row["updated_at"], row["id"]), reverse=True)[skip : skip + most]
     places = {"users": [row["user_id"] for row in chosen], "ids": [row["id"] for row in chosen]}
@@ -121,13 +122,15 @@ async def _page_of_few(
 
 
 async def _page_of_many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[Row]:
-    """Return the page of many matches: search the latest memories first, since the page is likely among them."""
+    """Return the rows of the page among many matches: search the latest memories first."""
     size = min(params["most"], total - params["skip"])
     if size <= 0:
         return []
+    # The page is likely among them, and reading them is far cheaper than sorting all matches.
     found = await tx.fetch_unprepared(
         SQL["page_of_latest_matches"], **params, latest=MOST_READ_ONE_BY_ONE + 2 * (params["skip"] + size)
     )
+    # The latest were too few: only now are all matches found and sorted.
     return found if len(found) == size else await tx.fetch_unprepared(SQL["page_of_matches"], **params)
 
 
@@ -143,10 +146,12 @@ def _facet_rows(matching: Sequence[Row], scope: Scope, filters: SurveyFilters) -
 
 
 def _is_in_scope(row: Row, scope: Scope) -> bool:
+    """Say whether a memory's row is of the scope's person, or the scope names none."""
     return scope.user_id in (None, row["user_id"])
 
 
 def _make_facets(rows: Sequence[Row], entities: Sequence[Row], filters: SurveyFilters) -> Facets:
+    """Return how many memories have each value of each facet, and how many match all filters."""
     combinations = [row for row in rows if row["person"] is None]
     people = sorted((-row["number"], row["person"]) for row in rows if row["person"] is not None)
     return Facets(
@@ -163,7 +168,7 @@ _FACET_COLUMNS = {"status": "status", "type": "type", "source": "source", "perso
 
 
 def _facet_counts(rows: Sequence[Row], filters: SurveyFilters, facet: str) -> dict[str, int]:
-    """Return the counts of the facet's values, most frequent first; the facet's own filter is not applied."""
+    """Return the counts of a facet's values, most frequent first; the facet's own filter is not applied."""
     column = _FACET_COLUMNS[facet]
     found: Counter[str] = Counter()
     for row in rows:
@@ -173,6 +178,7 @@ def _facet_counts(rows: Sequence[Row], filters: SurveyFilters, facet: str) -> di
 
 
 def _has_wanted_values(row: Row, filters: SurveyFilters, apart_from: str = "") -> bool:
+    """Say whether a memory's row has the values that the filters want, but for one column."""
     wanted = {column: getattr(filters, column) for column in _FACET_COLUMNS.values() if column != apart_from}
     return all(value is None or row[column] == value for column, value in wanted.items())
 
@@ -186,7 +192,7 @@ async def memories_by_turn(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dic
 
 
 async def count_memories(tx: Tx, scope: Scope) -> MemoryCounts:
-    """Return the numbers of the organization's memories."""
+    """Return how many of the organization's memories are active, archived and pinned."""
     rows = await tx.fetch_all(SQL["counts"], org_id=scope.org_id)
     by = {(row["status"], row["pinned"]): row["number"] for row in rows}
     return MemoryCounts(
@@ -197,6 +203,7 @@ async def count_memories(tx: Tx, scope: Scope) -> MemoryCounts:
 
 
 def _filter_params(scope: Scope, filters: SurveyFilters) -> dict[str, Any]:
+    """Return the parameters that all statements of a survey share."""
     # The plain pattern is a cheap first filter in SQL; the exact one is needed only where it is narrower.
     plain = _plain_pattern(filters.words) if filters.words else None
     exact = _like_pattern(filters.words) if filters.words else None
@@ -220,6 +227,6 @@ def _like_pattern(words: str) -> str:
 
 
 def _plain_pattern(words: str) -> str:
-    """Return a wider LIKE pattern in lower-case ASCII: a wildcard wherever case folding could leave ASCII (İ for i)."""
+    """Return a wider LIKE pattern in lower-case ASCII: a wildcard where case folding could leave ASCII (İ for i)."""
     pieces = re.split(r"[^\x00-\x7f]|[ik]", words.lower())
     return "".join(_like_pattern(piece) for piece in pieces if piece) or "%"

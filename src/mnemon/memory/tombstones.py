@@ -16,12 +16,12 @@ from mnemon.scope import Scope
 
 
 def content_tombstone(scope: Scope, content: str) -> bytes:
-    """Return the hash of a memory's content."""
+    """Return the hash by which a forgotten memory's content is recognized."""
     return _person_hash(scope, "content", normalize_content(content))
 
 
 def quote_tombstone(scope: Scope, quote: str) -> bytes:
-    """Return the hash of the quoted words that a memory rests on."""
+    """Return the hash by which the quoted words of a forgotten memory are recognized."""
     return _person_hash(scope, "quote", normalize_content(quote))
 
 
@@ -43,7 +43,7 @@ def tombstones_of(scope: Scope, fact: Fact) -> frozenset[bytes]:
 
 
 def _person_hash(scope: Scope, kind: str, text: str) -> bytes:
-    """Return an HMAC keyed by the person, so that hashes cannot be compared between people."""
+    """Return an HMAC of the text keyed by the person, so that hashes cannot be compared between people."""
     key = f"{scope.org_id}\0{scope.user}".encode()
     return hmac.new(key, f"{kind}\0{text}".encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
 

@@ -51,7 +51,7 @@ _LONGEST_NAME = 60
 
 
 def outranks(one: Trust, other: Trust) -> bool:
-    """Say whether the first is trusted more than the second."""
+    """Say whether the first level of trust is higher than the second."""
     return _RANKS[one] > _RANKS[other]
 
 
@@ -61,12 +61,12 @@ def trust_rank(level: Trust) -> int:
 
 
 def less_trusted(one: Trust, other: Trust) -> Trust:
-    """Return the less trusted of the two."""
+    """Return the lower of two levels of trust."""
     return other if outranks(one, other) else one
 
 
 def highest_trust(levels: list[Trust]) -> Trust:
-    """Return the most trusted of the levels; unknown if there is none."""
+    """Return the highest of the levels of trust; unknown if there is none."""
     return max(levels, key=_RANKS.__getitem__, default=Trust.UNKNOWN)
 
 
@@ -76,7 +76,7 @@ def speaks_for_person(level: Trust) -> bool:
 
 
 def coarse_trust(level: Trust) -> CoarseTrust:
-    """Return the API's coarse word for the level."""
+    """Return the API's coarse word for the level of trust: `person` or `external`."""
     return "person" if speaks_for_person(level) else "external"
 
 
@@ -99,7 +99,7 @@ def legacy_trust_of(source: str, coarse: str) -> Trust:
 
 
 def source_mark(level: Trust, origin: str) -> str:
-    """Name a source for a prompt: the word for its trust, then its own name in plain letters and digits."""
+    """Return a source's name for a prompt: the word for its trust, then its own name in plain letters and digits."""
     # The trust word replaces the first word of the source only if that word gave the trust; otherwise it would hide it.
     known = level is not Trust.UNKNOWN and trust_of(origin) is level
     name = origin.partition(":")[2] if known and ":" in origin else origin
@@ -107,3 +107,21 @@ def source_mark(level: Trust, origin: str) -> str:
     words = " ".join(plain.split())[:_LONGEST_NAME].strip()
     kind = "unknown source" if level is Trust.UNKNOWN else level.value
     return kind if words.lower() in {"", level.value} else f"{kind} {words}"
+
+
+def mark_of(level: Trust, origin: str, *, is_claim: bool) -> str | None:
+    """Return a statement's source in words for a reader; None if it needs no mark."""
+    if speaks_for_person(level):
+        return f"the {level}" if is_claim else None
+    return source_mark(level, origin)
+
+
+def marked_text(content: str, level: Trust, origin: str, *, is_claim: bool, further_claims: int = 0) -> str:
+    """Return the text with its source's mark, and the number of further claims that contradict the same memory."""
+    mark = mark_of(level, origin, is_claim=is_claim)
+    if mark is None:
+        return content
+    more = f", and {further_claims} further claim{'s' if further_claims > 1 else ''}" if further_claims else ""
+    if speaks_for_person(level):
+        return f"{content} (claim: {mark} says otherwise{more})"
+    return f"{content} ({'external claim' if is_claim else 'external'}: {mark}{more})"

@@ -33,7 +33,7 @@ class VectorKind(StrEnum):
 
 @asynccontextmanager
 async def join_by_hash(tx: Tx) -> AsyncIterator[None]:
-    """Make the statements inside join a person's rows with their vectors by hash, in linear time."""
+    """Make the statements inside the block join a person's rows with their vectors by hash, in linear time."""
     # The planner takes one person's rows for a single one and would choose a nested loop, quadratic in their number.
     await tx.execute(SQL["join_by_hash"])
     yield
@@ -64,38 +64,34 @@ async def save_vectors(
 
 async def move_to_version(tx: Tx, scope: Scope, memory_id: str, number: int, *, revision: int) -> None:
     """Give the memory's vectors to its version with this number; the memory itself then has none."""
-    await tx.execute(SQL["displace"], **_owner_params(scope), memory_id=memory_id, number=number, revision=revision)
+    await tx.execute(SQL["displace"], **scope.owner_params, memory_id=memory_id, number=number, revision=revision)
 
 
 async def drop_vectors(tx: Tx, scope: Scope, memory_id: str) -> None:
     """Delete the memory's vectors, because its text was reworded."""
-    await tx.execute(SQL["drop"], **_owner_params(scope), memory_id=memory_id)
+    await tx.execute(SQL["drop"], **scope.owner_params, memory_id=memory_id)
 
 
 class MemoryTexts:
     """Memories, their versions and messages as a source of texts to embed."""
 
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
-        """Return the person's texts that have no vector of this model yet."""
+        """Return up to `most` memories, versions and messages of the person without a vector of this model."""
         async with join_by_hash(tx):
-            rows = await tx.fetch_all(SQL["pending"], **_owner_params(scope), model=model, most=most)
+            rows = await tx.fetch_all(SQL["pending"], **scope.owner_params, model=model, most=most)
         return [UnembeddedText(address=(row["kind"], row["id"]), content=row["content"]) for row in rows]
 
     async def store_vectors(
         self, tx: Tx, scope: Scope, model: str, vectors: Mapping[UnembeddedText, np.ndarray]
     ) -> None:
-        """Store the vectors under a new revision, so that the person's index is updated."""
+        """Store the vectors of memories and messages under a new revision, so that the person's index is updated."""
         named = {(VectorKind(one.address[0]), one.address[1]): vector for one, vector in vectors.items()}
         await save_vectors(tx, scope, model, named, revision=await bump_revision(tx, scope))
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:
-        """Count texts and vectors over all people of the organization."""
+        """Return how many texts of memory all people of the organization have, and how many have a vector."""
         return VectorCount(**await tx.fetch_one(SQL["count_texts"], org_id=scope.org_id, model=model))
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
-        """Delete the person's vectors of other models; return how many there were."""
-        return await tx.execute(SQL["drop_others"], **_owner_params(scope), model=model)
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
+        """Delete the person's vectors of other embedding models; return how many there were."""
+        return await tx.execute(SQL["drop_others"], **scope.owner_params, model=model)

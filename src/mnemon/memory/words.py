@@ -23,6 +23,7 @@ STOP_WORDS = frozenset(
         "was we were what when where which who whom whose why will with would you your yours am about any some"
     )
 )
+# The textbook values of BM25; the hybrid ranking has values of its own (`ranking.py`).
 _K1, _B = 1.2, 0.75
 _MOST_WORDS = 200_000
 _LONGEST_KEPT = 64
@@ -45,6 +46,7 @@ class _StemCache(dict[str, str]):
     """Stems of the words seen so far; empty for stop words. Cleared when it has grown too large."""
 
     def __missing__(self, word: str) -> str:
+        """Return the stem of a word that is looked up for the first time, and cache it."""
         # Numbers and codes are their own stems, and there are too many different ones to cache.
         if not word.isalpha():
             return word
@@ -89,6 +91,7 @@ def indexed_terms(text: str) -> list[str]:
 
 
 def _term_counts(text: str) -> tuple[dict[str, int], int]:
+    """Return how often a text has each of its terms, and how many terms it has in all."""
     words = indexed_terms(text)
     return Counter(words), len(words)
 
@@ -113,7 +116,7 @@ def reading_effort(texts: Iterable[str | None]) -> int:
 
 @reads_outside_text
 def bm25_scores(query: str, texts: Sequence[str]) -> list[float]:
-    """Return how well each text matches the query among these texts; 0 if they share no word."""
+    """Return how well each text matches the query among these texts, by BM25; 0 if they share no word."""
     wanted = query_terms(query)
     counted = list(map(_term_counts, texts))
     weights = _term_weights(wanted, [counts for counts, _ in counted])
@@ -124,6 +127,7 @@ def bm25_scores(query: str, texts: Sequence[str]) -> list[float]:
 def _bm25_score(
     wanted: Sequence[str], weights: dict[str, float], counts: dict[str, int], relative_length: float
 ) -> float:
+    """Return the BM25 score of one text, given its terms and its length relative to the average."""
     damp = _K1 * (1 - _B + _B * relative_length)
     held = ((weights[word], counts[word]) for word in wanted if word in counts)
     return sum(weight * count * (_K1 + 1) / (count + damp) for weight, count in held)
@@ -165,7 +169,7 @@ def ungrounded_terms(text: str, sources: Sequence[str]) -> tuple[str, ...]:
 
 
 def grounding_fault(text: str, sources: Sequence[str], *, share: float = 1.0) -> str | None:
-    """Say why the text may not replace its sources; None if it may.
+    """Return why a text may not replace its sources; None if it may.
 
     `share` of its words must be in the sources, and all of its numbers.
     """

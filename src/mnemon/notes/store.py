@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.notes.note import (
@@ -22,26 +22,25 @@ from mnemon.notes.note import (
 from mnemon.notes.upkeep import enqueue_sweep
 from mnemon.scope import Scope
 from mnemon.vectors import active_model
-from mnemon.vectors.active_model import enqueue_embedding
-from mnemon.vectors.text_vectors import vector_literal
+from mnemon.vectors.text_vectors import enqueue_embedding, vector_literal
 
 SQL = load_statements("mnemon.notes")
 
 
 async def apply_changes(tx: Tx, scope: Scope, changes: Sequence[NoteChange]) -> list[NoteChangeResult]:
-    """Make all changes in their order; return the result of each."""
+    """Make all changes of a person's notes in their order; return the result of each."""
     puts = [one for one in changes if isinstance(one, PutNote)]
     if puts:
         # Otherwise an expired note that is not swept yet would count as present for `if_absent`, and keep its
         # version.
-        await tx.execute(SQL["sweep"], **_owner_params(scope), now=tx.now)
+        await tx.execute(SQL["sweep"], **scope.owner_params, now=tx.now)
     results = [await _apply_change(tx, scope, one) for one in changes]
     await _enqueue_upkeep(tx, scope, puts)
     return results
 
 
 async def _enqueue_upkeep(tx: Tx, scope: Scope, puts: Sequence[PutNote]) -> None:
-    """Queue the embedding of texts without a vector, and the sweep after the first of the notes expires.
+    """Queue the embedding of notes' texts without a vector, and the sweep after the first note expires.
 
     A vector of the server's own embedder makes its model the active one where there is none yet.
     """
@@ -56,10 +55,10 @@ async def _enqueue_upkeep(tx: Tx, scope: Scope, puts: Sequence[PutNote]) -> None
 
 
 async def _apply_change(tx: Tx, scope: Scope, change: NoteChange) -> NoteChangeResult:
-    """Make one change."""
+    """Make one change of a person's notes: put, delete, clear, pop or sweep; return its result."""
     if isinstance(change, PutNote):
         return await _put_note(tx, scope, change)
-    owner = _owner_params(scope)
+    owner = scope.owner_params
     if isinstance(change, DeleteNote):
         return NoteChangeResult(
             count=await tx.execute(SQL["delete"], **owner, namespace=[*change.namespace], key=change.key)
@@ -73,8 +72,8 @@ async def _apply_change(tx: Tx, scope: Scope, change: NoteChange) -> NoteChangeR
 
 
 async def _put_note(tx: Tx, scope: Scope, put: PutNote) -> NoteChangeResult:
-    """Write the note and replace its texts and vectors."""
-    owner, key = _owner_params(scope), put.key if put.key is not None else tx.new_id("nte")
+    """Write the note and replace its texts and vectors; `count` 0 when `if_absent` found one there."""
+    owner, key = scope.owner_params, put.key if put.key is not None else tx.new_id("nte")
     address = {**owner, "namespace": [*put.namespace], "key": key}
     count = await tx.execute(
         SQL["put_if_absent" if put.if_absent else "put"],
@@ -98,8 +97,8 @@ async def _put_note(tx: Tx, scope: Scope, put: PutNote) -> NoteChangeResult:
 async def read_notes(
     tx: Tx, scope: Scope, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
 ) -> list[StoredNote | None]:
-    """Return each of the notes, None for one that does not exist; `refresh` restarts their time to live."""
-    owner = _owner_params(scope)
+    """Return the notes at these addresses, None for one that does not exist; `refresh` restarts their lives."""
+    owner = scope.owner_params
     rows = [await tx.fetch_one_or_none(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
     found = [None if row is None else _note_from_row(row) for row in rows]
     if refresh:
@@ -108,11 +107,11 @@ async def read_notes(
 
 
 async def search_notes(tx: Tx, scope: Scope, wanted: NoteSearch, *, refresh: bool = False) -> list[StoredNote]:
-    """Return the notes that meet the criteria; `refresh` restarts their time to live."""
+    """Return the person's notes that meet the criteria; `refresh` restarts their time to live."""
     conditions = [{"path": [*c.path], "op": c.test, "value": c.value} for c in wanted.conditions]
     rows = await tx.fetch_all(
         SQL["search"],
-        **_owner_params(scope),
+        **scope.owner_params,
         namespace=[*wanted.namespace],
         exact=wanted.exact,
         conditions=Jsonb(conditions),
@@ -142,7 +141,7 @@ async def list_namespaces(
     """
     rows = await tx.fetch_all(
         SQL["namespaces"],
-        **_owner_params(scope),
+        **scope.owner_params,
         prefix=[*prefix],
         suffix=[*suffix],
         depth=depth,
@@ -154,25 +153,12 @@ async def list_namespaces(
 
 
 async def _refresh_expiry(tx: Tx, scope: Scope, places: Sequence[int]) -> None:
-    """Restart the time to live of these notes."""
+    """Restart the time to live of the notes at these positions."""
     if places:
-        await tx.execute(SQL["refresh"], **_owner_params(scope), places=list(places), now=tx.now)
-
-
-def _owner_params(scope: Scope) -> dict[str, Any]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
+        await tx.execute(SQL["refresh"], **scope.owner_params, places=list(places), now=tx.now)
 
 
 def _note_from_row(row: Row) -> StoredNote:
+    """Return a row of `notes` as a StoredNote, with its score where it was searched by meaning."""
     score = row.get("score")
-    return StoredNote(
-        namespace=tuple(row["namespace"]),
-        key=row["key"],
-        value=row["value"],
-        place=row["place"],
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        expires_at=row["expires_at"],
-        score=None if score is None else float(score),
-    )
+    return from_row(StoredNote, row, score=None if score is None else float(score))

@@ -27,7 +27,7 @@ SWEEP_DELAY = timedelta(minutes=1)
 
 
 async def enqueue_sweep(tx: Tx, scope: Scope, expires_at: datetime) -> None:
-    """Queue the sweep of a note that expires then."""
+    """Queue the job that deletes the person's expired notes, due a minute after this expiry."""
     await enqueue_work(tx, scope, NOTE_SWEEP, scope.user, due_at=expires_at + SWEEP_DELAY)
 
 
@@ -35,6 +35,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
     """Return the kind of job that deletes expired notes."""
 
     async def run(attempt: Attempt) -> None:
+        """Delete the person's expired notes, and repeat the job after the next expiry if there is one."""
         owner = {"org_id": attempt.scope.org_id, "user_id": attempt.key}
         async with services.db.tx(attempt.scope.org_id) as tx:
             # The lock order (ARCHITECTURE.md): the person's row before the row of the work.
@@ -55,8 +56,8 @@ class NoteTexts:
     """The texts of notes that the embedding job embeds; vectors that a program made itself are left alone."""
 
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
-        """Return up to `most` texts of the person that have no vector of this model yet."""
-        rows = await tx.fetch_all(SQL["waiting_texts"], **_owner_params(scope), model=model, most=most)
+        """Return up to `most` texts of the person's notes that have no vector of this model yet."""
+        rows = await tx.fetch_all(SQL["waiting_texts"], **scope.owner_params, model=model, most=most)
         return [
             # The namespace comes last, since it has any number of labels.
             UnembeddedText(address=(row["part"], row["key"], *row["namespace"]), content=row["content"])
@@ -66,20 +67,16 @@ class NoteTexts:
     async def store_vectors(
         self, tx: Tx, scope: Scope, model: str, vectors: Mapping[UnembeddedText, np.ndarray]
     ) -> None:
-        """Store the vector of each text."""
+        """Store the vector of each text of a note."""
         for one, vector in vectors.items():
             part, key, *namespace = one.address
-            address = {**_owner_params(scope), "namespace": namespace, "key": key}
+            address = {**scope.owner_params, "namespace": namespace, "key": key}
             await tx.execute(SQL["add_vector"], **address, model=model, part=part, vector=vector_literal(vector))
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:
-        """Count the texts of every person of the organization, and those that have a vector of this model."""
+        """Count the note texts of every person of the organization, and those with a vector of this model."""
         return VectorCount(**await tx.fetch_one(SQL["count_texts"], org_id=scope.org_id, model=model))
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
-        """Delete the person's vectors of other embedding models, but not callers' own; return how many there were."""
-        return await tx.execute(SQL["drop_other_vectors"], **_owner_params(scope), model=model, caller=CALLER_MODEL)
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
+        """Delete the person's note vectors of other models, but not callers' own; return how many."""
+        return await tx.execute(SQL["drop_other_vectors"], **scope.owner_params, model=model, caller=CALLER_MODEL)

@@ -70,7 +70,7 @@ async def enqueue_reflection(tx: Tx, turn: Turn, *, due_at: datetime | None = No
 
 
 def enqueue_with_turn(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
-    """Queue the reflection of a turn that is being stored.
+    """Queue the reflection of a turn that is being stored, with the transaction's next statement.
 
     Nothing of the turn is queued yet, so both rows are deferred and sent with the next statement.
     """
@@ -81,11 +81,12 @@ def enqueue_with_turn(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
 
 
 def _session_lane(turn: Turn) -> str:
+    """Return the lane of the turn's session: its reflections run one at a time, in order."""
     return f"session:{turn.session_id}"
 
 
 async def rerun_reflection(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
-    """Queue a failed or parked reflection again with all its attempts.
+    """Queue a failed or parked reflection of a turn again with all its attempts, and return it.
 
     Raises NotFound for a turn without one and Conflict for any other status.
     """
@@ -108,10 +109,12 @@ def kinds_for_sections(services: Services, sections: Sequence[Section]) -> tuple
     """Return the job kind that reflects turns with these sections."""
 
     async def run_attempt(attempt: Attempt) -> None:
+        """Make one attempt to reflect the turn whose id is the work's key."""
         with bound_contextvars(turn=attempt.key):
             await _reflect_turn(services, attempt, sections)
 
     async def on_park(tx: Tx, item: WorkItem, error: str) -> None:
+        """Mark the turn's reflection as parked, in the transaction that parks the work."""
         await store.mark_parked(tx, Scope(org_id=item.org_id), item.key, error)
 
     retry = WorkRetryPolicy(max_attempts=services.settings.max_attempts)
@@ -120,7 +123,7 @@ def kinds_for_sections(services: Services, sections: Sequence[Section]) -> tuple
 
 
 async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence[Section]) -> None:
-    """Run one attempt in up to three transactions: plan, keep the model's answer, apply it.
+    """Make one attempt to reflect a turn, in up to three transactions: plan, keep the answer, apply it.
 
     No transaction is open while the model is asked. Keeping the answer by itself saves a second call to the model if
     applying it fails.
@@ -154,7 +157,7 @@ async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence
 
 
 async def _hold_person_and_work(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
-    """Lock the turn's person and work; say whether nothing of the person was forgotten since the turn was read.
+    """Lock the turn's person and work; say whether nothing was forgotten since the turn was read.
 
     If something was, the answer may contain it: it is dropped and the turn is read again. The person's row is locked
     before the work row, as every writer does: the other way round they would block each other.
@@ -167,7 +170,7 @@ async def _hold_person_and_work(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
 
 
 async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
-    """Return what there is to do; None when there is nothing left, or nothing yet."""
+    """Return what the attempt has to do; None when there is nothing left, or nothing yet."""
     stored = await turns.find_turn(tx, attempt.scope, attempt.key)
     if stored is None:
         await attempt.settle(tx)
@@ -191,7 +194,7 @@ async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _
 
 
 async def _seal_if_expired(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
-    """Seal the turn if its lease has run out, and say so; otherwise repeat the job when the lease ends."""
+    """Seal the turn if its lease has run out, and return True; else repeat the job when the lease ends."""
     # Read again under the lock: the turn may have been continued since it was first read.
     lease_until = await turns.lock_turn_lease(tx, turn.scope, turn.id)
     if lease_until is not None and lease_until > tx.now:
@@ -202,6 +205,7 @@ async def _seal_if_expired(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
 
 
 async def _ask_sections(services: Services, attempt: Attempt, plan: _Plan) -> SectionAnswers:
+    """Return the model's answers for the sections that are due; record a failure and raise ModelDown without."""
     if not plan.due:
         return SectionAnswers(raw={}, answers={}, faults={}, usage=None)
     try:
@@ -212,6 +216,7 @@ async def _ask_sections(services: Services, attempt: Attempt, plan: _Plan) -> Se
 
 
 async def _record_failure(services: Services, attempt: Attempt, plan: _Plan, error: MnemonError) -> None:
+    """Mark the reflection as failed and tell its sections, in a transaction of its own."""
     async with services.db.tx(attempt.scope.org_id) as tx:
         await lock_person(tx, plan.turn.scope)
         await attempt.lock_work(tx)
@@ -224,14 +229,15 @@ SECTION_LABELS = ("memory", "todos", "engagement", "agentState", "rollingSummary
 
 
 def all_sections(settings: Settings) -> tuple[Section, ...]:
-    """Return every section, in the order in which they are asked for."""
+    """Return every section of the reflection, in the order in which they are asked for."""
     return (*MEMORY, *engagement(settings), *AGENT_STATE, RollingSummarySection(_open_todo_texts))
 
 
 def kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return the job kind that reflects turns."""
+    """Return the job kind that reflects turns with all sections."""
     return kinds_for_sections(services, all_sections(services.settings))
 
 
 async def _open_todo_texts(tx: Tx, scope: Scope) -> Sequence[str]:
+    """Return the texts of the person's open todos."""
     return [todo.content for todo in await open_todos(tx, scope)]

@@ -44,9 +44,10 @@ class ParsedAnswer:
 
 
 def build_question(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str] | None = None) -> LlmQuestion:
-    """Return the question for these sections; with faults, the second one, which asks for corrections."""
+    """Return the one question to the model for all due sections; with faults, one that asks for corrections."""
 
     def by_rule() -> Json:
+        """Return the answer that each section's own rules give, for the offline mode."""
         return {
             one.section.name: _as_json(one.section.answer_by_rule(turn, one.brief), one.section.name) for one in due
         }
@@ -62,13 +63,13 @@ def build_question(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, s
 
 
 def answer_schema(due: Sequence[DueSection]) -> Json:
-    """Return an object schema with one property per section, none required: a section left out found nothing."""
+    """Return the JSON schema with one property per section, none required: a section left out found nothing."""
     return _build_schema(tuple((one.section.name, one.section.answer) for one in due))
 
 
 @lru_cache(maxsize=64)
 def _build_schema(sections: tuple[tuple[str, type[BaseModel]], ...]) -> Json:
-    """Return the schema, cached per set of sections: building it takes longer than all else in a reflection."""
+    """Return the answer's JSON schema, cached per set of sections: building it takes longest in a reflection."""
     fields: dict[str, Any] = {}
     for name, answer in sections:
         field = answer.model_fields[name]
@@ -80,7 +81,7 @@ def _build_schema(sections: tuple[tuple[str, type[BaseModel]], ...]) -> Json:
 
 
 def parse_answer(due: Sequence[DueSection], answer: Json) -> ParsedAnswer:
-    """Validate each section's part of the answer by itself."""
+    """Validate each section's part of the model's answer by itself; return the valid parts and the faults."""
     valid: dict[str, BaseModel] = {}
     faults: dict[str, str] = {}
     # Such an answer is of another shape altogether; taking it for "nothing found" would lose the turn.
@@ -100,10 +101,12 @@ def parse_answer(due: Sequence[DueSection], answer: Json) -> ParsedAnswer:
 
 
 def _as_json(answer: BaseModel, name: str) -> Any:
+    """Return a section's answer as the JSON of its one property."""
     return answer.model_dump(mode="json", by_alias=True)[name]
 
 
 def _user_prompt(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str]) -> str:
+    """Return the prompt with the turn, what each section holds now, and the faults of a first answer."""
     parts = [f"The person is called {escape_text(turn.user_name)}. The turn, at {format_time(turn.at)}:"]
     parts += [
         # Results of Mnemon's own tools are left out: they came from memory and are no source (docs/decisions/0006).
@@ -129,13 +132,13 @@ def _user_prompt(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str
 
 
 def _system_prompt(due: Sequence[DueSection]) -> str:
-    """Return the system prompt; what is the same for every turn comes first, so that a provider can cache it."""
+    """Return the reflection's system prompt; what is the same for every turn comes first, for caching."""
     sections = (f"## Section `{one.section.name}`\n{one.brief.instructions}" for one in due)
     return "\n\n".join([SYSTEM_PROMPT, *sections])
 
 
 def _without_titles(schema: Any) -> Any:
-    """Return the schema without the titles that only repeat each name: they take a third of its tokens."""
+    """Return the JSON schema without the titles that only repeat each name: a third of its tokens."""
     if isinstance(schema, list):
         return [_without_titles(one) for one in schema]
     if not isinstance(schema, dict):
@@ -151,5 +154,6 @@ def _without_titles(schema: Any) -> Any:
 
 
 def _format_message(said: TurnMessage) -> str:
+    """Return a message of the turn, quoted verbatim under its id and speaker, for the prompt."""
     who = f"{said.role.value} ({escape_text(said.name)})" if said.name else said.role.value
     return quote_verbatim(f"message {said.message_id} from {who}", said.content)

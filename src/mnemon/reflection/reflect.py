@@ -13,7 +13,7 @@ from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, ModelDown, Unavailable
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.privacy import is_confidential_turn
-from mnemon.input_checks import storable_json
+from mnemon.input_checks import describe_validation_error, storable_json
 from mnemon.jobs.work import LeaseLost
 from mnemon.llm.protocol import Llm, Usage
 from mnemon.reflection.question import QUESTION_TITLE, DueSection, build_question, parse_answer
@@ -44,7 +44,7 @@ class FailureListener(Protocol):
     """A section that is notified when there was no usable answer."""
 
     async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None:
-        """Record that the turn got no answer for this section."""
+        """Record in the section's own tables that the turn got no answer for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class AppliedAnswers:
 async def brief_sections(
     tx: Tx, turn: Turn, sections: Sequence[Section], reflection: Reflection
 ) -> tuple[list[DueSection], Reflection]:
-    """Return the open sections that have something to ask; report the others with zeros."""
+    """Return the open sections that have something to ask, and the reflection with zeros for the others."""
     due: list[DueSection] = []
     # Computed once here, in a thread for a long turn, and cached: the sections' statements are gathered below, and none
     # may wait for a thread then.
@@ -88,7 +88,10 @@ async def brief_sections(
 
 
 async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Mapping[str, Any]) -> SectionAnswers:
-    """Ask for all sections in one call, and once more for unusable parts; parts in `kept` are not asked for again."""
+    """Return the model's answers for the due sections, in one call, and one more for unusable parts.
+
+    Parts in `kept`, from an earlier attempt, are not asked for again.
+    """
     earlier = [one for one in due if one.section.name in kept]
     known = parse_answer(earlier, dict(kept))
     fresh = [one for one in due if one.section.name not in kept]
@@ -101,6 +104,7 @@ async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Map
     answers, usage = {**known.valid, **taken.valid}, first.usage
     if taken.faults:
         log.info("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
+        # Only the sections that were wrong: asking for all again would pay twice for the others (decision 10).
         again = [one for one in fresh if one.section.name in taken.faults]
         try:
             second = await model.answer(
@@ -151,7 +155,8 @@ def _with_final_status(reflection: Reflection) -> Reflection:
 async def _apply_section(
     tx: Tx, turn: Turn, section: Section, answer: BaseModel, reflection: Reflection, errors: list[Exception]
 ) -> Reflection:
-    """Apply one section's answer; an internal error is added to `errors`, to be raised once the others are stored."""
+    """Return the reflection after one section's answer; an internal error is added to `errors`."""
+    # An internal error is raised by the job only once the other sections are stored.
     internal = False
     try:
         async with tx.savepoint():
@@ -160,7 +165,8 @@ async def _apply_section(
     except _INFRASTRUCTURE_ERRORS:
         raise
     except _ANSWER_ERRORS as error:
-        detail = error.detail if isinstance(error, MnemonError) else f"{type(error).__name__}: {error}"[:300]
+        # Not the text of a ValidationError, which quotes the answer.
+        detail = error.detail if isinstance(error, MnemonError) else describe_validation_error(error)
     except Exception as error:  # the section's boundary: raised by the job once the other sections are stored
         errors.append(error)
         internal, detail = True, f"internal: {type(error).__name__}"
@@ -171,18 +177,19 @@ async def _apply_section(
 
 
 async def notify_sections(tx: Tx, turn: Turn, due: Sequence[DueSection], reason: str, detail: str) -> None:
-    """Tell every section that listens for it that there was no answer."""
+    """Tell every section that listens for failures that the model gave no answer for the turn."""
     for one in due:
         await _notify_section(tx, one.section, turn, reason, detail)
 
 
 async def _notify_section(tx: Tx, section: Section, turn: Turn, reason: str, detail: str) -> None:
+    """Tell the section that the turn got no usable answer for it, if it listens for that."""
     if isinstance(section, FailureListener):
         await section.record_failure(tx, turn, reason, detail)
 
 
 def reusable_answers(reflection: Reflection, due: Sequence[DueSection]) -> dict[str, Any]:
-    """Return the answers that an earlier attempt kept but did not apply, by section name.
+    """Return the sections' answers that an earlier attempt kept but did not apply, by section name.
 
     A part that was unusable is asked for again. One that an internal error kept from being applied is not: asking the
     model again would cost tokens and help nothing.
@@ -193,5 +200,5 @@ def reusable_answers(reflection: Reflection, due: Sequence[DueSection]) -> dict[
 
 
 def _section_parts(due: Sequence[DueSection], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return each section's part; one that was left out found nothing, which is an answer too."""
+    """Return each section's part of the answer; one that was left out found nothing, an answer too."""
     return {one.section.name: answer.get(one.section.name) for one in due}

@@ -36,6 +36,7 @@ class ReflectionStatus(StrEnum):
 
 _NEXT: dict[ReflectionStatus, frozenset[ReflectionStatus]] = {
     ReflectionStatus.QUEUED: frozenset({ReflectionStatus.RUNNING}),
+    # Running again after running: its worker died, and the next one starts over.
     ReflectionStatus.RUNNING: frozenset(
         {ReflectionStatus.RUNNING, ReflectionStatus.DONE, ReflectionStatus.FAILED, ReflectionStatus.PARKED}
     ),
@@ -46,12 +47,12 @@ _NEXT: dict[ReflectionStatus, frozenset[ReflectionStatus]] = {
 
 
 def may_become(status: ReflectionStatus, following: ReflectionStatus) -> bool:
-    """Say whether the transition is drawn above."""
+    """Say whether a reflection of this status may change to the following one."""
     return following in _NEXT[status]
 
 
 def may_run_again(status: ReflectionStatus) -> bool:
-    """Say whether a caller may request another run."""
+    """Say whether a caller may request another run of a reflection with this status."""
     return ReflectionStatus.QUEUED in _NEXT[status]
 
 
@@ -74,7 +75,7 @@ class SectionReport:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The counts that are not zero, by name."""
+        """Return the section's counts that are not zero, by name."""
         every = {
             "stored": self.stored,
             "updated": self.updated,
@@ -101,11 +102,11 @@ class Reflection:
     error: str | None = None
 
     def is_applied(self, label: str) -> bool:
-        """Say whether nothing is left to do for the section."""
+        """Say whether nothing is left to do for the section of this label."""
         return label in self.sections and self.sections[label].applied
 
     def with_section(self, label: str, report: SectionResult, *, due: bool = True) -> "Reflection":
-        """Return a copy in which the section is applied."""
+        """Return the reflection with this section reported as applied."""
         done = SectionReport(
             stored=report.stored,
             updated=report.updated,
@@ -120,13 +121,13 @@ class Reflection:
         )
 
     def with_fault(self, label: str, error: str, *, internal: bool = False) -> "Reflection":
-        """Return a copy in which the section is open because of this error."""
+        """Return the reflection with this section open because of the error."""
         fault = SectionReport(applied=False, error=error, internal=internal)
         return replace(self, sections={**self.sections, label: fault})
 
     @property
     def open_sections(self) -> dict[str, str]:
-        """The sections that are still to be done, each with the reason."""
+        """Return the labels of the reflection's sections that are still to be done, each with the reason."""
         return {
             label: section.error or "not done yet" for label, section in self.sections.items() if not section.applied
         }
@@ -136,7 +137,7 @@ log = structlog.get_logger(__name__)
 
 
 def log_reflection(reflection: Reflection, usage: Usage | None, *, seconds: float) -> None:
-    """Log one attempt: what each section stored, by counts, and its cost; `usage` is None if an answer was reused."""
+    """Log one attempt to reflect a turn: what each section stored, by counts, and its cost in tokens."""
     cost = usage or Usage(calls=0)
     log.log(
         logging.INFO if reflection.status is ReflectionStatus.DONE else logging.WARNING,
@@ -152,7 +153,7 @@ def log_reflection(reflection: Reflection, usage: Usage | None, *, seconds: floa
 
 
 def _section_outcome(section: SectionReport) -> dict[str, int] | str:
-    """Return the section's counts, or the kind of error if it is open; the error's text may quote the answer."""
+    """Return the section's counts for the log, or the kind of error if it is open."""
     if section.applied:
         return section.counts
     return section.error or "internal" if section.internal else "bad_answer"

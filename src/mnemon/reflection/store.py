@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import Usage
@@ -37,7 +38,8 @@ class DailyReflectionUsage:
 
 
 def mark_queued(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
-    """Queue the turn's reflection with the next statement; one that is done does not change."""
+    """Insert or requeue the turn's row in `reflections` with the next statement; one that is done does not change."""
+    # Deferred like the other marks: it leaves with the next statement and costs no round trip (decision 20).
     tx.defer(SQL["queue_reflection"], **_key_columns(scope, turn_id), job_id=job_id, now=tx.now)
 
 
@@ -48,14 +50,14 @@ async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
 
 
 async def find_for_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, Reflection]:
-    """Return the reflections of these turns, by turn id."""
-    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    """Return the reflections of these turns, by turn id; turns that have none are left out."""
+    owner = scope.owner_params
     rows = await tx.fetch_all(SQL["reflections_of_turns"], **owner, turns=list(turn_ids))
     return {row["turn_id"]: _reflection_from_row(row) for row in rows}
 
 
 async def reflection_backlog(tx: Tx, scope: Scope) -> ReflectionBacklog:
-    """Return the number of the organization's reflections that are waiting and parked."""
+    """Return how many of the organization's reflections are waiting and parked, and since when."""
     return ReflectionBacklog(**await tx.fetch_one(SQL["waiting"], org_id=scope.org_id))
 
 
@@ -67,7 +69,7 @@ async def count_reflected(tx: Tx, scope: Scope) -> tuple[int, int]:
 
 
 async def daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyReflectionUsage]:
-    """Return the usage of each day since then on which reflections used tokens, oldest first."""
+    """Return the tokens of each day since then on which reflections used any, oldest first."""
     return [
         DailyReflectionUsage(**row)
         for row in await tx.fetch_all(SQL["reflection_days"], org_id=scope.org_id, since=since)
@@ -75,12 +77,12 @@ async def daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyReflec
 
 
 def mark_started(tx: Tx, scope: Scope, turn_id: str) -> None:
-    """Mark the start of an attempt with the next statement."""
+    """Mark in `reflections` that an attempt starts, with the transaction's next statement."""
     tx.defer(SQL["start_reflection"], **_key_columns(scope, turn_id), now=tx.now)
 
 
 def store_raw_answer(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], usage: Usage | None) -> None:
-    """Store the model's answer with the next statement."""
+    """Store the model's raw answer in the turn's reflection, with the transaction's next statement."""
     tx.defer(
         SQL["keep_raw"],
         **_key_columns(scope, turn_id),
@@ -91,7 +93,7 @@ def store_raw_answer(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], us
 
 
 def store_report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
-    """Store what was applied and what was not with the next statement."""
+    """Store which sections were applied and which were not, with the transaction's next statement."""
     tx.defer(
         SQL["report_reflection"],
         **_key_columns(scope, reflection.turn_id),
@@ -104,7 +106,7 @@ def store_report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
 
 
 async def mark_failed(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
-    """Mark the whole attempt as failed."""
+    """Mark the turn's whole reflection as failed with this error."""
     await tx.execute(
         SQL["fail_reflection"],
         **_key_columns(scope, turn_id),
@@ -115,23 +117,21 @@ async def mark_failed(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
 
 
 async def mark_parked(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
-    """Mark the reflection as parked: no more attempts are made automatically."""
+    """Mark the turn's reflection as parked: no more attempts are made automatically."""
     await tx.execute(SQL["park_reflection"], org_id=scope.org_id, turn_id=turn_id, error=error, now=tx.now)
 
 
 def _reflection_from_row(row: Row) -> Reflection:
-    return Reflection(
-        turn_id=row["turn_id"],
-        job_id=row["job_id"],
-        status=ReflectionStatus(row["status"]),
-        attempts=row["attempts"],
+    """Return a row of `reflections` as a Reflection."""
+    return from_row(
+        Reflection,
+        row,
         sections={label: SectionReport(**section) for label, section in row["sections"].items()},
         rejected=tuple(Rejection(**one) for one in row["rejected"]),
-        raw=row["raw"],
         usage=Usage(**row["usage"]) if row["usage"] else None,
-        error=row["error"],
     )
 
 
 def _key_columns(scope: Scope, turn_id: str) -> dict[str, str]:
+    """Return the primary key of the turn's row in `reflections`."""
     return {"org_id": scope.org_id, "user_id": scope.user, "turn_id": turn_id}

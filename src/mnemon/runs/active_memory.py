@@ -87,7 +87,7 @@ class MemoryPanel:
 
 
 def memory_after_toggle(memory: ActiveMemory, *, enabled: bool, now: datetime) -> ActiveMemory:
-    """Return the memory after it was enabled, which starts it fresh, or disabled, which keeps its session."""
+    """Return an agent's memory after it was enabled, which starts it fresh, or disabled, which keeps it."""
     if enabled == memory.enabled:
         return memory
     # Disabling begins no generation: a run that ends meanwhile is not kept because memory is off.
@@ -97,12 +97,12 @@ def memory_after_toggle(memory: ActiveMemory, *, enabled: bool, now: datetime) -
 
 
 def memory_after_reset(memory: ActiveMemory, *, now: datetime) -> ActiveMemory:
-    """Return the memory after a reset: no session, a new generation, and runs counted from now."""
+    """Return an agent's memory after a reset: no session, a new generation, and runs counted from now."""
     return replace(memory, session_id=None, generation=memory.generation + 1, last_reset_at=now, updated_at=None)
 
 
 def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
-    """Return what a chat or run that starts now gets from the memory."""
+    """Return what a chat or run that starts now gets from the agent's memory: access and session to resume."""
     if not memory.enabled:
         return MemoryStart(access=MemoryAccess.NONE, session_id=None, generation=None)
     access = MemoryAccess.READ if read_only else MemoryAccess.EXTEND
@@ -112,7 +112,7 @@ def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
 def session_write_back(
     memory: ActiveMemory, started: MemoryStart, *, succeeded: bool, emitted: str | None, now: datetime
 ) -> WriteBack:
-    """Return the memory after a chat or run ended.
+    """Return the agent's memory after a chat or run ended, and whether its session was kept.
 
     It takes the emitted session id only from a success that started in the present generation with access to extend it.
     """
@@ -130,12 +130,12 @@ def session_write_back(
 
 
 def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool:
-    """Say whether a successful run that started in this generation counts as one since the last reset."""
+    """Say whether a successful run that started in this generation of the agent's memory is since its reset."""
     return started_generation is not None and started_generation == memory.generation
 
 
 def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) -> MemoryPanel:
-    """Return what to show of the memory; a disabled one is shown as fresh, as the next run will find it."""
+    """Return what to show of an agent's memory; a disabled one is shown as fresh, as the next run finds it."""
     carrying = memory.enabled and memory.session_id is not None
     age = now - memory.updated_at if carrying and memory.updated_at else None
     return MemoryPanel(
@@ -149,14 +149,14 @@ def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) 
 
 
 def reset_warning(runs_since_reset: int) -> str | None:
-    """Return the advice to reset after more than `WARN_ABOVE_RUNS` runs, or None."""
+    """Return the advice to reset an agent's memory after more than 20 runs, or None."""
     if runs_since_reset <= WARN_ABOVE_RUNS:
         return None
     return f"{runs_since_reset} runs since the last reset. Reset the memory to keep runs fast and cheap."
 
 
 def format_age(age: timedelta) -> str:
-    """Format an age in its two largest units, like `2h 15m`; below a minute `0m`."""
+    """Return an age in its two largest units, like `2h 15m`; below a minute `0m`."""
     minutes = max(0, int(age.total_seconds() // 60))
     days, rest = divmod(minutes, 24 * 60)
     hours, minutes = divmod(rest, 60)
@@ -168,7 +168,7 @@ def format_age(age: timedelta) -> str:
 
 
 def _not_kept_reason(memory: ActiveMemory, started: MemoryStart, succeeded: bool) -> str | None:
-    """Return why the session of a chat or run that ended must not be written back, or None."""
+    """Return why a chat's or run's session must not be kept as the agent's memory, or None."""
     # Before `enabled`: memory that was disabled and enabled again is on, but no longer what the run started with.
     if memory.generation != started.generation:
         return "memory was reset or enabled while this was in flight"

@@ -100,6 +100,7 @@ class RunFailed(MnemonError):
     code = "run_failed"
 
     def __init__(self, detail: str, *, usage: RunUsage | None = None) -> None:
+        """Keep why an agent's task failed and what it cost until then."""
         super().__init__(detail)
         self.usage = usage or RunUsage()
 
@@ -108,4 +109,4 @@ class AgentDriver(Protocol):
     """Performs the tasks of agents with one adapter. When cancelled it stops every process it started."""
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
-        """Perform the task and return its outcome. Raise RunFailed when it fails."""
+        """Perform an agent's task, emit its events, and return the outcome; raise RunFailed when it fails."""

@@ -95,7 +95,7 @@ class AgentDraft:
 
 
 def parse_config(given: dict[str, Any], current: AdapterConfig | None = None) -> AdapterConfig:
-    """Return the current configuration with the given values replaced. Raise Invalid naming every bad key."""
+    """Return an agent's configuration with the given values replaced; raise Invalid naming every bad key."""
     faults = [
         FieldFault(pointer=f"/adapterConfig/{key}", detail=f"Unknown. Known: {', '.join(CONFIG_NAMES)}.")
         for key in given
@@ -116,13 +116,13 @@ def parse_config(given: dict[str, Any], current: AdapterConfig | None = None) ->
 
 
 def format_config(config: AdapterConfig) -> dict[str, Any]:
-    """Return the configuration as JSON, with the keys that the API and the table use."""
+    """Return an agent's configuration as JSON, with the keys that the API and the table use."""
     keys = {field_name: key for key, field_name in CONFIG_NAMES.items()}
     return {keys[entry.name]: getattr(config, entry.name) for entry in fields(config)}
 
 
 def team_faults(draft: AgentDraft) -> tuple[FieldFault, ...]:
-    """Return what is wrong with the draft's role and team taken together."""
+    """Return what is wrong with the role and team of an agent's draft taken together; empty when nothing is."""
     if draft.team and draft.role is not AgentRole.LEAD:
         return (
             FieldFault(pointer="/team", detail="Only a lead has a team. Set role to lead or leave the team empty."),
@@ -135,7 +135,7 @@ def team_faults(draft: AgentDraft) -> tuple[FieldFault, ...]:
 
 
 def _config_fault(key: str, value: Any) -> str | None:
-    """Return why the value is not allowed for this key; None when it is."""
+    """Return why the value is not allowed for this key of an agent's configuration; None when it is."""
     if key in {"memoryEnabled", "memoryReadOnly", "reviewDecisions"}:
         return None if isinstance(value, bool) else "Must be true or false."
     if key == "model":

@@ -1,37 +1,23 @@
 """Statements on agents, their chat session, its transcript and the messages of their chat."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.input_checks import storable_json
 from mnemon.llm.protocol import LlmMessage, ToolRequest
 from mnemon.runs.active_memory import ActiveMemory
-from mnemon.runs.agent import Adapter, Agent, AgentDraft, AgentRole, format_config, parse_config
-from mnemon.runs.run import RunStatus, RunUsage
+from mnemon.runs.agent import Agent, AgentDraft, format_config, parse_config
+from mnemon.runs.run import ChatExchange, RunUsage
 from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.runs")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChatExchange:
-    """One message to an agent and the state of its reply, as stored."""
-
-    turn_id: str
-    agent_id: str
-    status: RunStatus
-    session_id_before: str | None = None
-    session_id_after: str | None = None
-    memory_generation: int | None = None
-    usage: RunUsage = field(default_factory=RunUsage)
-    finished_at: datetime | None = None
-    error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +35,7 @@ class ChatMessage:
 async def insert_agent(
     tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, memory: ActiveMemory, next_slot: datetime | None
 ) -> None:
-    """Insert an agent and its chat session."""
+    """Insert an agent into `agents`, and its memory into `chat_sessions`."""
     await tx.execute(
         SQL["insert_agent"],
         org_id=scope.org_id,
@@ -68,7 +54,7 @@ async def insert_agent(
 
 
 async def update_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, next_slot: datetime | None) -> None:
-    """Write the draft's fields to the agent, and the slot it waits for."""
+    """Write the draft's fields and the slot it waits for to the agent's row."""
     await tx.execute(
         SQL["update_agent"],
         org_id=scope.org_id,
@@ -87,13 +73,13 @@ async def find_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = Fals
 
 
 async def find_next_slot(tx: Tx, scope: Scope, agent_id: str) -> datetime | None:
-    """Return the slot the agent waits for; None when it waits for none or does not exist."""
+    """Return the scheduled time the agent waits for; None when it waits for none or does not exist."""
     row = await tx.fetch_one_or_none(SQL["agent"], org_id=scope.org_id, agent_id=agent_id)
     return None if row is None else row["next_slot"]
 
 
 async def list_next_slots(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, datetime | None]:
-    """Return the slot each of these agents waits for, by agent id."""
+    """Return the scheduled time each of these agents waits for, by agent id."""
     rows = await tx.fetch_all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return {row["agent_id"]: row["next_slot"] for row in rows}
 
@@ -104,12 +90,12 @@ async def next_lane_seq(tx: Tx, scope: Scope, agent_id: str) -> int:
 
 
 async def set_next_slot(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
-    """Set the slot the agent waits for."""
+    """Set the scheduled time the agent waits for."""
     await tx.execute(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)
 
 
 async def list_agents(tx: Tx, scope: Scope, *, after: str = "", most: int = 50) -> list[Agent]:
-    """Return the organization's agents, oldest first, after an id."""
+    """Return up to `most` of the organization's agents after an id, oldest first."""
     return [
         _agent_from_row(row) for row in await tx.fetch_all(SQL["agents"], org_id=scope.org_id, after=after, most=most)
     ]
@@ -137,7 +123,7 @@ async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> bool:
 
 
 async def lock_memory(tx: Tx, scope: Scope, owner: Agent) -> ActiveMemory:
-    """Lock the agent's chat session and return its active memory."""
+    """Lock the agent's row in `chat_sessions` and return its active memory."""
     row = await tx.fetch_one(SQL["chat_session_locked"], org_id=scope.org_id, agent_id=owner.id)
     return _memory_from_row(row, owner)
 
@@ -149,12 +135,13 @@ async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[s
     """
     by_id = {owner.id: owner for owner in owners}
     rows = await tx.fetch_all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
+    # Read without a lock, after the agents: one may have been deleted in between.
     held = {row["agent_id"]: (_memory_from_row(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
     return {key: held.get(key, (ActiveMemory(enabled=owner.config.memory_enabled), 0)) for key, owner in by_id.items()}
 
 
 async def save_memory(tx: Tx, scope: Scope, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
-    """Store the memory; delete the transcripts when it began a new generation."""
+    """Store the agent's memory; delete its transcripts when it began a new generation."""
     # No later run reads the transcripts of an earlier generation.
     if after.generation != before.generation:
         await tx.execute(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)
@@ -170,7 +157,7 @@ async def save_memory(tx: Tx, scope: Scope, agent_id: str, before: ActiveMemory,
 
 
 async def load_transcript(tx: Tx, scope: Scope, agent_id: str, session_id: str | None) -> tuple[LlmMessage, ...]:
-    """Return the stored messages of the session; none when `session_id` is None."""
+    """Return the stored messages of an agent's session; none when `session_id` is None."""
     if session_id is None:
         return ()
     rows = await tx.fetch_all(SQL["transcript"], org_id=scope.org_id, agent_id=agent_id, session_id=session_id)
@@ -178,7 +165,7 @@ async def load_transcript(tx: Tx, scope: Scope, agent_id: str, session_id: str |
 
 
 async def extend_transcript(tx: Tx, scope: Scope, agent_id: str, session_id: str, added: Sequence[LlmMessage]) -> None:
-    """Append messages to the session's transcript."""
+    """Append messages to the transcript of an agent's session."""
     owner = {"org_id": scope.org_id, "agent_id": agent_id, "session_id": session_id}
     # Two writers cannot read the same length: the caller holds the agent's lock.
     length = (await tx.fetch_one(SQL["transcript_length"], **owner))["length"]
@@ -191,23 +178,23 @@ async def extend_transcript(tx: Tx, scope: Scope, agent_id: str, session_id: str
 
 
 async def insert_exchange(tx: Tx, scope: Scope, agent_id: str, turn_id: str) -> None:
-    """Insert a queued chat turn."""
+    """Insert a queued chat turn with an agent into `exchanges`."""
     await tx.execute(SQL["insert_exchange"], org_id=scope.org_id, agent_id=agent_id, turn_id=turn_id, now=tx.now)
 
 
 async def find_exchange(tx: Tx, scope: Scope, turn_id: str, *, locked: bool = False) -> ChatExchange | None:
-    """Return the chat turn or None; `locked` locks its row until the transaction ends."""
+    """Return the chat turn with an agent or None; `locked` locks its row until the transaction ends."""
     name = "exchange_locked" if locked else "exchange"
     row = await tx.fetch_one_or_none(SQL[name], org_id=scope.org_id, turn_id=turn_id)
     return None if row is None else _exchange_from_row(row)
 
 
 async def update_exchange(tx: Tx, scope: Scope, changed: ChatExchange) -> None:
-    """Write the chat turn's columns."""
+    """Write the columns of a chat turn's row in `exchanges`."""
     await tx.execute(
         SQL["update_exchange"],
         org_id=scope.org_id,
-        turn_id=changed.turn_id,
+        turn_id=changed.id,
         status=changed.status,
         session_id_before=changed.session_id_before,
         session_id_after=changed.session_id_after,
@@ -219,7 +206,7 @@ async def update_exchange(tx: Tx, scope: Scope, changed: ChatExchange) -> None:
 
 
 async def insert_message(tx: Tx, scope: Scope, agent_id: str, turn_id: str, role: str, content: str) -> str:
-    """Store a message of the chat and return its id."""
+    """Store a message of an agent's chat and return its id."""
     message_id = tx.new_id("msg")
     await tx.execute(
         SQL["insert_message"],
@@ -228,6 +215,7 @@ async def insert_message(tx: Tx, scope: Scope, agent_id: str, turn_id: str, role
         agent_id=agent_id,
         turn_id=turn_id,
         role=role,
+        # A model's text may contain characters that PostgreSQL refuses.
         content=storable_json(content),
         now=tx.now,
     )
@@ -235,13 +223,13 @@ async def insert_message(tx: Tx, scope: Scope, agent_id: str, turn_id: str, role
 
 
 async def list_messages(tx: Tx, scope: Scope, agent_id: str, *, after: int = 0, most: int = 50) -> list[ChatMessage]:
-    """Return messages of the chat after a sequence number, oldest first."""
+    """Return up to `most` messages of an agent's chat after a sequence number, oldest first."""
     rows = await tx.fetch_all(SQL["messages"], org_id=scope.org_id, agent_id=agent_id, after=after, most=most)
     return [_chat_message_from_row(row) for row in rows]
 
 
 async def list_latest_messages(tx: Tx, scope: Scope, agent_id: str, *, most: int) -> list[ChatMessage]:
-    """Return the last messages of the chat, oldest first."""
+    """Return the last `most` messages of an agent's chat, oldest first."""
     rows = await tx.fetch_all(SQL["latest_messages"], org_id=scope.org_id, agent_id=agent_id, most=most)
     return [_chat_message_from_row(row) for row in reversed(rows)]
 
@@ -253,12 +241,13 @@ async def list_exchanges(tx: Tx, scope: Scope, agent_id: str, turn_ids: Sequence
 
 
 async def find_turn_message(tx: Tx, scope: Scope, turn_id: str, role: str) -> ChatMessage | None:
-    """Return the turn's message with this role, or None."""
+    """Return the message with this role in a chat turn, or None."""
     row = await tx.fetch_one_or_none(SQL["message_of_turn"], org_id=scope.org_id, turn_id=turn_id, role=role)
     return None if row is None else _chat_message_from_row(row)
 
 
 def _draft_columns(draft: AgentDraft) -> dict[str, Any]:
+    """Return the columns of `agents` that a draft fills."""
     return {
         "name": draft.name,
         "adapter": draft.adapter,
@@ -273,58 +262,27 @@ def _draft_columns(draft: AgentDraft) -> dict[str, Any]:
 
 
 def _agent_from_row(row: Row) -> Agent:
-    return Agent(
-        id=row["agent_id"],
-        name=row["name"],
-        adapter=Adapter(row["adapter"]),
-        skill=row["skill"],
-        default_prompt=row["default_prompt"],
-        schedule=row["schedule"],
-        role=AgentRole(row["role"]),
-        team=tuple(row["team"]),
-        card_type=row["card_type"],
-        config=parse_config(row["config"]),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    """Return a row of `agents` as an Agent."""
+    return from_row(Agent, row, id=row["agent_id"], config=parse_config(row["config"]))
 
 
 def _memory_from_row(row: Row, owner: Agent) -> ActiveMemory:
-    return ActiveMemory(
-        enabled=owner.config.memory_enabled,
-        session_id=row["session_id"],
-        generation=row["generation"],
-        last_reset_at=row["last_reset_at"],
-        updated_at=row["updated_at"],
-    )
+    """Return a row of `chat_sessions` as the memory of its agent."""
+    return from_row(ActiveMemory, row, enabled=owner.config.memory_enabled)
 
 
 def _exchange_from_row(row: Row) -> ChatExchange:
-    return ChatExchange(
-        turn_id=row["turn_id"],
-        agent_id=row["agent_id"],
-        status=RunStatus(row["status"]),
-        session_id_before=row["session_id_before"],
-        session_id_after=row["session_id_after"],
-        memory_generation=row["memory_generation"],
-        usage=RunUsage(**row["usage"]),
-        finished_at=row["finished_at"],
-        error=row["error"],
-    )
+    """Return a row of `exchanges` as a ChatExchange."""
+    return from_row(ChatExchange, row, id=row["turn_id"], usage=RunUsage(**row["usage"]))
 
 
 def _chat_message_from_row(row: Row) -> ChatMessage:
-    return ChatMessage(
-        id=row["message_id"],
-        turn_id=row["turn_id"],
-        seq=row["seq"],
-        role=row["role"],
-        content=row["content"],
-        at=row["at"],
-    )
+    """Return a row of `agent_messages` as a ChatMessage."""
+    return from_row(ChatMessage, row, id=row["message_id"])
 
 
 def _message_to_json(message: LlmMessage) -> dict[str, Any]:
+    """Return a model's message as the JSON that a transcript stores."""
     calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_requests]
     return {
         "role": message.role,
@@ -336,6 +294,7 @@ def _message_to_json(message: LlmMessage) -> dict[str, Any]:
 
 
 def _message_from_json(row: dict[str, Any]) -> LlmMessage:
+    """Return the model's message that a transcript stores as JSON."""
     return LlmMessage(
         role=row["role"],
         content=row["content"],

@@ -58,7 +58,7 @@ async def edit_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, car
 
 
 async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> None:
-    """Delete the agent with its runs and its chat, and enqueue the deletion of its files. Raise NotFound."""
+    """Delete the agent with its runs and chat, and enqueue the deletion of its files; raise NotFound."""
     if not await agent_store.delete_agent(tx, scope, agent_id):
         raise NotFound("agent")
     await work.cancel_work(tx, scope, HEARTBEAT_KIND, agent_id)
@@ -67,7 +67,7 @@ async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> None:
 
 
 async def get_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = False) -> Agent:
-    """Return the agent; `locked` locks its row. Raise NotFound."""
+    """Return the agent of this id; `locked` locks its row; raise NotFound without one."""
     found = await agent_store.find_agent(tx, scope, agent_id, locked=locked)
     if found is None:
         raise NotFound("agent")
@@ -83,13 +83,13 @@ async def reset_memory(tx: Tx, scope: Scope, agent_id: str) -> Agent:
 
 
 async def list_memory_panels(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[str, MemoryPanel]:
-    """Return what to show of each agent's memory, by agent id."""
+    """Return what to show of each agent's active memory, by agent id."""
     found = await agent_store.list_memories(tx, scope, owners)
     return {key: memory_panel(memory, runs_since_reset=count, now=tx.now) for key, (memory, count) in found.items()}
 
 
 def draft_from(agent: Agent) -> AgentDraft:
-    """Return the agent's settings as a draft to change."""
+    """Return an agent's settings as a draft to change."""
     return AgentDraft(
         name=agent.name,
         adapter=agent.adapter,
@@ -104,7 +104,7 @@ def draft_from(agent: Agent) -> AgentDraft:
 
 
 async def _check_draft(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes, agent_id: str | None) -> None:
-    """Raise Invalid unless the draft is consistent and the agents it names exist."""
+    """Raise Invalid unless an agent's draft is consistent and the agents and card type it names exist."""
     if draft.schedule is not None:
         check_cron(draft.schedule)
     faults = list(team_faults(draft))
@@ -126,7 +126,7 @@ async def _check_draft(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes
 
 
 async def _schedule_heartbeat(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
-    """Make the heartbeat due at the slot, or cancel it when there is none."""
+    """Make the agent's heartbeat due at the slot, or cancel it when there is none."""
     if slot is None:
         await work.cancel_work(tx, scope, HEARTBEAT_KIND, agent_id)
     else:
@@ -142,6 +142,7 @@ class AgentRemovalJob:
     """The job that deletes the directories of deleted agents."""
 
     def __init__(self, services: Services) -> None:
+        """Make the job that deletes agents' files below the data directory."""
         self._db = services.db
         self._data_dir = services.settings.data_dir
 
@@ -150,7 +151,7 @@ class AgentRemovalJob:
         return JobKind(name=REMOVAL_KIND, run=self.remove_directory)
 
     async def remove_directory(self, attempt: Attempt) -> None:
-        """Delete the agent's directory. Raise Conflict when the agent exists or the key is no agent id."""
+        """Delete the files of a deleted agent; raise Conflict when it exists or the key is no agent id."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             agent = await agent_store.find_agent(tx, scope, attempt.key)

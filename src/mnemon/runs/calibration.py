@@ -81,7 +81,7 @@ class Calibration:
 def calibration_of(
     decisions: Sequence[JudgedDecision], *, agent_id: str | None = None, card_type: str | None = None
 ) -> Calibration:
-    """Return the calibration of these decisions together."""
+    """Return how well these decisions' stated confidence and later convictions match their outcomes."""
     judged = [decision for decision in decisions if decision.right is not None]
     stated = [Forecast(stated=d.stated, right=bool(d.right)) for d in judged if d.stated is not None]
     later = [Forecast(stated=score, right=bool(d.right)) for d in judged for score in d.convictions]
@@ -104,7 +104,7 @@ def calibrations_by_group(decisions: Sequence[JudgedDecision]) -> tuple[Calibrat
 
 
 def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
-    """Return bins, hit rate and Brier score; fewer than `MIN_FORECASTS` forecasts get a note that they are too few."""
+    """Return bins, hit rate and Brier score of forecasts; fewer than ten get a note that they are too few."""
     known = list(forecasts)
     count, right = len(known), sum(forecast.right for forecast in known)
     enough = count >= MIN_FORECASTS
@@ -125,6 +125,7 @@ def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
 
 
 def _make_bin(place: int, inside: Sequence[Forecast]) -> ReliabilityBin:
+    """Return the bin at this place with its count, mean stated probability and share that came true."""
     count = len(inside)
     return ReliabilityBin(
         start=place / BIN_COUNT,
@@ -144,7 +145,7 @@ class TrackRecord:
 
 
 async def load_track_record(tx: Tx, scope: Scope, cards: CardTypes, agent_id: str | None) -> TrackRecord:
-    """Load the ended decisions of the organization, or of one agent, and return their calibration.
+    """Return the calibration of the ended decisions of the organization, or of one agent.
 
     Decisions whose card type is no longer known are left out.
     """
@@ -158,7 +159,7 @@ async def load_track_record(tx: Tx, scope: Scope, cards: CardTypes, agent_id: st
 
 
 def _judge_decision(run: store.EndedDecision, re_examinations: Sequence[Run], cards: CardTypes) -> JudgedDecision:
-    """Return the decision with whether it was right, its stated confidence and later convictions."""
+    """Return the ended decision with whether it was right, its stated confidence and later convictions."""
     card = cards[run.card_type]
     stated = (run.result or {}).get(card.confidence) if card.confidence else None
     scores = [
@@ -169,5 +170,6 @@ def _judge_decision(run: store.EndedDecision, re_examinations: Sequence[Run], ca
         card_type=run.card_type,
         right=is_right(card, run.outcome),
         stated=float(stated) if isinstance(stated, int | float) else None,
+        # A re-examination states its conviction from 0 to 100.
         convictions=tuple(score / 100 for score in scores if isinstance(score, int | float)),
     )

@@ -124,17 +124,17 @@ class CardDefinition:
     resolution: Resolution
 
     def format_headline(self, values: SlotValues) -> str:
-        """Return the decision in a few words."""
+        """Return the decision on a card in a few words, from the slots that its type names."""
         parts = (_format_value(values.get(name)) for name in self.headline)
         return HEADLINE_SEPARATOR.join(part for part in parts if part)
 
     def order_values(self, values: SlotValues) -> dict[str, SlotValue]:
-        """Return the values in the order of the slots, which a stored JSON object does not keep."""
+        """Return a card's values in the order of the slots, which a stored JSON object does not keep."""
         known = {slot.name: values[slot.name] for slot in self.slots if slot.name in values}
         return {**known, **values}
 
     def tone_of(self, values: SlotValues) -> Tone:
-        """Return the card's tone for these values; neutral where the file has no rule."""
+        """Return a card's tone for these values: positive, negative, or neutral where the file has no rule."""
         value = values.get(self.tone.slot) if self.tone.slot else None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return next((tone for step, tone in self.tone.steps if value <= step), "neutral")
@@ -146,7 +146,7 @@ CardTypes = Mapping[str, CardDefinition]
 
 @cache
 def load_cards(directory: Path | None = None) -> CardTypes:
-    """Load the shipped card types, then the directory's, which may replace shipped ones. Cached in the process.
+    """Return the shipped card types and the directory's, which may replace shipped ones; cached in the process.
 
     Raises Misconfigured when the directory does not exist or a file cannot be used.
     """
@@ -157,11 +157,12 @@ def load_cards(directory: Path | None = None) -> CardTypes:
         # Last, so that a file of the same name replaces a shipped one.
         files += sorted(directory.glob("*.toml"))
     cards = {path.stem: parse_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
+    # Read-only, since the cache gives every caller the same mapping.
     return MappingProxyType(cards)
 
 
 def parse_card(card_type: str, text: str) -> CardDefinition:
-    """Parse a card type's TOML. Raise Misconfigured naming the file and what is wrong with it."""
+    """Return the card type that the TOML describes; raise Misconfigured naming the file and what is wrong."""
     try:
         card = _parse_definition(card_type, tomllib.loads(text))
         _check_definition(card)
@@ -173,6 +174,7 @@ def parse_card(card_type: str, text: str) -> CardDefinition:
 
 
 def _parse_definition(card_type: str, raw: dict[str, Any]) -> CardDefinition:
+    """Return the card type that the parsed TOML describes; raise KeyError, TypeError or ValueError."""
     examinable = raw.get("reExaminable", False)
     # Compared by identity, because 1 == True and 0 == False.
     if examinable is not True and examinable is not False and examinable != "until_resolved":
@@ -193,11 +195,13 @@ def _parse_definition(card_type: str, raw: dict[str, Any]) -> CardDefinition:
 
 
 def _parse_slot(raw: dict[str, Any]) -> CardSlot:
+    """Return one slot of a card type; raise TypeError for an unknown key, ValueError for an unknown type."""
     given = {**raw, "type": SlotType(raw["type"]), "choices": tuple(raw.get("choices", ()))}
     return CardSlot(**given)
 
 
 def _parse_tones(raw: dict[str, Any]) -> ToneRules:
+    """Return the rules that colour a card by a slot's value; raise ValueError for an unknown tone."""
     named = {key: value for key, value in raw.items() if key not in {"slot", "steps"}}
     steps = tuple((float(step), tone) for step, tone in raw.get("steps", ()))
     for tone in [*named.values(), *(tone for _, tone in steps)]:
@@ -207,12 +211,13 @@ def _parse_tones(raw: dict[str, Any]) -> ToneRules:
 
 
 def _parse_resolution(raw: dict[str, Any]) -> Resolution:
+    """Return how decisions of a card type are resolved; raise ValueError for an unknown rule."""
     lists = {"right": tuple(raw.get("right", ())), "wrong": tuple(raw.get("wrong", ()))}
     return Resolution(**{**raw, **lists, "rule": ResolutionRule(raw.get("rule", "none"))})
 
 
 def _check_definition(card: CardDefinition) -> None:
-    """Raise ValueError unless the names are unique and refer to slots, and rules and choices are complete."""
+    """Raise ValueError unless a card type's names are unique and refer to slots, and its rules are complete."""
     names = [slot.name for slot in card.slots]
     if len(set(names)) != len(names):
         raise ValueError("two slots have the same name")
@@ -230,6 +235,7 @@ def _check_definition(card: CardDefinition) -> None:
 
 
 def _format_value(value: SlotValue) -> str:
+    """Return a slot's value as one line of the headline; empty for none."""
     if value is None:
         return ""
     if isinstance(value, list):

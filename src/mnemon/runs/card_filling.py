@@ -38,7 +38,7 @@ def card_schema(card: CardDefinition) -> dict[str, Any]:
 
 
 def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotValue]:
-    """Return the answer as the card's values to store. Raise CardNotFilled with every reason at once."""
+    """Return a model's answer as the card's values to store; raise CardNotFilled with every reason at once."""
     answer = storable_json(answer)
     values: dict[str, SlotValue] = {}
     reasons = [f"`{name}` is not a slot of it" for name in answer if name not in {slot.name for slot in card.slots}]
@@ -61,7 +61,7 @@ def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotVal
 
 
 def with_actions(card: CardDefinition, actions: tuple[str, ...]) -> CardDefinition:
-    """Return the re-examination card with `suggested_action` limited to these values; others unchanged."""
+    """Return the re-examination card with `suggested_action` limited to these values; other cards unchanged."""
     if card.type != RE_EXAMINATION or not actions:
         return card
     slots = tuple(
@@ -72,7 +72,7 @@ def with_actions(card: CardDefinition, actions: tuple[str, ...]) -> CardDefiniti
 
 
 def price_level_faults(card: CardDefinition, values: SlotValues) -> list[str]:
-    """Return what is wrong with the price levels of a position; nothing when the card has none."""
+    """Return what is wrong with the price levels of a card's position; nothing when the card has none."""
     rule = card.resolution
     if rule.rule is not ResolutionRule.PRICE_LEVELS or values.get(rule.side or "") not in (rule.long, rule.short):
         return []
@@ -91,7 +91,7 @@ def price_level_faults(card: CardDefinition, values: SlotValues) -> list[str]:
 
 
 def _slot_schema(slot: CardSlot) -> dict[str, Any]:
-    """Return the JSON schema of one slot's value."""
+    """Return the JSON schema of the value of one slot of a card."""
     made: dict[str, Any] = {"description": slot.help}
     match slot.type:
         case SlotType.NUMBER | SlotType.INTEGER:
@@ -116,6 +116,7 @@ def _slot_schema(slot: CardSlot) -> dict[str, Any]:
 
 
 def _parse_text(slot: CardSlot, given: Any) -> str:
+    """Return the slot's text, stripped; raise ValueError when it is no text, blank or too long."""
     if not isinstance(given, str) or not given.strip():
         raise ValueError("must be text")
     most = int(slot.max or MAX_TEXT_CHARS)
@@ -125,6 +126,7 @@ def _parse_text(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_sentence(slot: CardSlot, given: Any) -> str:
+    """Return the slot's text; raise ValueError when it has more than one line."""
     text = _parse_text(replace(slot, max=slot.max or MAX_LINE_CHARS), given)
     if len(text.splitlines()) > 1:
         raise ValueError("must be one line")
@@ -132,6 +134,7 @@ def _parse_sentence(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_word(slot: CardSlot, given: Any) -> str:
+    """Return the slot's word; raise ValueError unless it is one short uppercase word."""
     text = _parse_text(slot, given)
     if not _WORD_PATTERN.fullmatch(text):
         raise ValueError("must be one short uppercase word")
@@ -139,12 +142,14 @@ def _parse_word(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_choice(slot: CardSlot, given: Any) -> str:
+    """Return the slot's choice; raise ValueError when it is none of the allowed ones."""
     if given not in slot.choices:
         raise ValueError(f"must be one of {', '.join(slot.choices)}")
     return str(given)
 
 
 def _parse_symbol(slot: CardSlot, given: Any) -> str:
+    """Return the market's name; raise ValueError when it has spaces or other signs."""
     text = _parse_text(slot, given)
     if not _SYMBOL_PATTERN.fullmatch(text):
         raise ValueError("must be a market's name without spaces, like BTC-USD")
@@ -152,6 +157,7 @@ def _parse_symbol(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_bounded_number(slot: CardSlot, given: Any) -> int | float:
+    """Return the slot's number; raise ValueError when it is none or beyond the slot's bounds."""
     number = _parse_number(given)
     if slot.min is not None and number < slot.min:
         raise ValueError(f"must be at least {slot.min:g}")
@@ -164,6 +170,7 @@ def _parse_bounded_number(slot: CardSlot, given: Any) -> int | float:
 
 
 def _parse_integer(slot: CardSlot, given: Any) -> int:
+    """Return the slot's number; raise ValueError when it is not a whole number within the bounds."""
     number = _parse_bounded_number(slot, given)
     if number != int(number):
         raise ValueError("must be a whole number")
@@ -171,12 +178,14 @@ def _parse_integer(slot: CardSlot, given: Any) -> int:
 
 
 def _parse_boolean(slot: CardSlot, given: Any) -> bool:
+    """Return the slot's true or false; raise ValueError for anything else."""
     if not isinstance(given, bool):
         raise ValueError("must be true or false")
     return given
 
 
 def _parse_timestamp(slot: CardSlot, given: Any) -> str:
+    """Return the slot's time as it was written; raise ValueError unless it is an ISO-8601 time."""
     try:
         parse_time(_parse_text(slot, given))
     except (ValueError, OverflowError):
@@ -185,6 +194,7 @@ def _parse_timestamp(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_list(slot: CardSlot, given: Any) -> list[str]:
+    """Return the slot's texts without blank ones; raise ValueError when it is no list or too long."""
     if not isinstance(given, list) or not all(isinstance(item, str) for item in given):
         raise ValueError("must be a list of texts")
     most = int(slot.max or MAX_LIST_ITEMS)
@@ -194,6 +204,7 @@ def _parse_list(slot: CardSlot, given: Any) -> list[str]:
 
 
 def _parse_number(given: Any) -> float:
+    """Return the number as a float; raise ValueError for booleans, NaN, infinity and beyond 1e15."""
     # Every comparison with NaN is false, so this excludes it together with infinity.
     finite = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 1e15
     if not finite:

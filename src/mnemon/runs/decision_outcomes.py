@@ -35,7 +35,7 @@ class PricePush:
 
 
 async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: CardTypes) -> PricePush:
-    """Store the prices and end every open trade whose level they touch."""
+    """Store the prices and end every open trade whose level they touch; return the trades that ended."""
     # Only the pushed prices can end a trade here: earlier ones were compared when they came.
     await store.insert_prices(tx, scope, pushed)
     ended: list[Run] = []
@@ -47,7 +47,7 @@ async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: Card
 
 
 async def resolve_manually(tx: Tx, scope: Scope, run_id: str, outcome: str, note: str | None, cards: CardTypes) -> Run:
-    """End the decision with this outcome and return its run.
+    """End a run's decision with this outcome and return the run.
 
     Raises NotFound, and Conflict when the run has no decision that can be resolved or it has ended already.
     """
@@ -67,15 +67,16 @@ class ExpiryJob:
     """The job that ends decisions whose time has run out."""
 
     def __init__(self, services: Services) -> None:
+        """Make the job that expires decisions, with the card types."""
         self._db = services.db
         self._cards: CardTypes = load_cards(services.settings.cards_dir)
 
     def job_kind(self) -> JobKind:
-        """Return the kind of work that expires a decision."""
+        """Return the kind of work that expires a decision, due when its card's time runs out."""
         return JobKind(name=EXPIRY_KIND, run=self.expire_decision)
 
     async def expire_decision(self, attempt: Attempt) -> None:
-        """End the decision by the first price that touched a level in time, otherwise as expired."""
+        """End a decision whose time ran out, by the first price that touched a level in time or as expired."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             run = await find_locked_run(tx, scope, attempt.key)
@@ -94,7 +95,7 @@ class ExpiryJob:
 
 
 def _resolution_of(run: Run, card: CardDefinition | None, pushed: Sequence[Price], tx: Tx) -> ResolvedDecision | None:
-    """Return how these prices end the run's position, or None when it stays open."""
+    """Return how the pushed prices end the run's position, or None when it stays open."""
     position = position_of(card, run.result or {}, run.finished_at or run.created_at) if card else None
     if position is None:
         return None

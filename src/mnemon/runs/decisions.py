@@ -29,14 +29,14 @@ class Decision:
 
 
 def decision_as_of(*, run_id: str, at: datetime, headline: str, now: datetime) -> Decision:
-    """Return the decision with its line, whose age is measured at `now`."""
+    """Return an agent's decision with its line, whose age is measured at `now`."""
     return Decision(
         run_id=run_id, at=at, headline=headline, line=f"{format_ago(now - at)}{HEADLINE_SEPARATOR}{headline}"
     )
 
 
 def format_ago(age: timedelta) -> str:
-    """Format an age in its largest unit: `2d ago`, `3h ago`, `15m ago`, `just now`."""
+    """Return an age in its largest unit: `2d ago`, `3h ago`, `15m ago`, `just now`."""
     minutes = int(age.total_seconds() // 60)
     if minutes < 1:
         return "just now"
@@ -48,7 +48,7 @@ def format_ago(age: timedelta) -> str:
 
 
 def format_review(decisions: tuple[Decision, ...]) -> str:
-    """Return the tool's output: a line per decision."""
+    """Return the output of the tool `get_my_decisions`: a line per decision."""
     return "\n".join(entry.line for entry in decisions) or "No decisions yet."
 
 

@@ -10,13 +10,13 @@ from mnemon.jobs.kind import Attempt, JobKind
 from mnemon.runs import agent_store, store
 from mnemon.runs.adapter import RunEvent, RunEventType
 from mnemon.runs.agent import Agent
-from mnemon.runs.agent_chat_job import AgentChatJob
 from mnemon.runs.agents import HEARTBEAT_KIND, AgentRemovalJob
 from mnemon.runs.decision_outcomes import ExpiryJob
 from mnemon.runs.run import RunKind
-from mnemon.runs.run_job import RunJob
 from mnemon.runs.run_requests import enqueue_run
 from mnemon.runs.schedule import due_slot
+from mnemon.runs.task_job import AgentTaskJob
+from mnemon.runs.task_kinds import ChatReplies, RunTasks
 from mnemon.scope import Scope
 from mnemon.services import Services
 
@@ -28,6 +28,7 @@ class HeartbeatJob:
     """The job that starts a run at each slot of an agent's schedule, once per slot."""
 
     def __init__(self, services: Services) -> None:
+        """Make the job that starts the runs of scheduled agents."""
         self._db = services.db
 
     def job_kind(self) -> JobKind:
@@ -35,7 +36,7 @@ class HeartbeatJob:
         return JobKind(name=HEARTBEAT_KIND, run=self.wake_agent)
 
     async def wake_agent(self, attempt: Attempt) -> None:
-        """Start a run for the slot that is due and wait for the next one.
+        """Start the agent's run for the slot that is due, if it is not busy, and wait for the next slot.
 
         While the agent is busy no run is started: the slot is joined to the next.
         """
@@ -81,10 +82,10 @@ class HeartbeatJob:
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return every kind of work that this room does."""
+    """Return every kind of work of agents: chat, runs, expiry, heartbeats and removal."""
     return (
-        AgentChatJob(services).job_kind(),
-        RunJob(services).job_kind(),
+        AgentTaskJob(services, ChatReplies()).job_kind(),
+        AgentTaskJob(services, RunTasks(services)).job_kind(),
         ExpiryJob(services).job_kind(),
         HeartbeatJob(services).job_kind(),
         AgentRemovalJob(services).job_kind(),

@@ -21,7 +21,7 @@ class SpecialistReport:
 
 
 def system_prompt(agent: Agent, team: Sequence[Agent]) -> str:
-    """Return the system prompt: the agent's skill and, for a lead, the list of its team."""
+    """Return an agent's system prompt: its skill and, for a lead, the list of its team."""
     parts = [agent.skill.strip() or f"You are {agent.name}."]
     if team:
         roster = "\n".join(f"- {member.name}: {_first_line(member.skill)}" for member in team)
@@ -30,7 +30,7 @@ def system_prompt(agent: Agent, team: Sequence[Agent]) -> str:
 
 
 def review_instruction(tool_name: str = REVIEW_TOOL) -> str:
-    """Return the instruction to read the agent's own decisions before anything else."""
+    """Return the sentence that tells an agent to read its own decisions before anything else."""
     return f"Before anything else call the tool {tool_name}: it gives your own last decisions."
 
 
@@ -53,7 +53,7 @@ def consultation_prompt(specialist: Agent, task: str) -> str:
 
 
 def prompt_with_reports(prompt: str, reports: Sequence[SpecialistReport]) -> str:
-    """Return the lead's prompt with the specialists' reports."""
+    """Return the lead's prompt with the specialists' reports quoted as JSON."""
     if not reports:
         return prompt
     # As JSON strings: a report cannot end its own quotation and go on as an instruction.
@@ -64,5 +64,6 @@ def prompt_with_reports(prompt: str, reports: Sequence[SpecialistReport]) -> str
 
 
 def _first_line(text: str) -> str:
+    """Return the first line of a skill that is not blank, cut to 160 characters, as a specialist's description."""
     lines = (line.strip(" #") for line in text.splitlines())
     return next((line[:160] for line in lines if line), "a specialist")

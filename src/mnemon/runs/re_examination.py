@@ -27,7 +27,7 @@ class NotReExaminable(Conflict):
 
 
 def require_re_examinable(parent: Run, card: CardDefinition | None) -> CardDefinition:
-    """Return the parent's card type. Raise NotReExaminable when the parent cannot be re-examined."""
+    """Return the card type of the run to be re-examined; raise NotReExaminable when it cannot be."""
     why = not_re_examinable_reason(parent, card)
     if why or card is None:
         raise NotReExaminable(f"Run {parent.id} cannot be re-examined: {why}.")
@@ -51,7 +51,7 @@ def not_re_examinable_reason(parent: Run, card: CardDefinition | None) -> str | 
 
 
 def lead_prompt(parent: Run, card: CardDefinition, agent: Agent, now: datetime) -> str:
-    """Return the lead's whole task, built from the parent's slots; it overrides any usual output format."""
+    """Return the lead's whole task in a re-examination; it overrides any usual output format."""
     decided = parent.finished_at or parent.created_at
     made = f"{format_time(decided)}, {format_ago(now - decided)}"
     usual = agent.default_prompt.strip()
@@ -75,20 +75,23 @@ def blind_prompt(specialist: Agent, subject: str | None) -> str:
 
 
 def blind_subject(card: CardDefinition, values: SlotValues) -> str | None:
-    """Return what the decision is about, or None when the subject contains the value of any other slot."""
+    """Return what a decision is about; None when that text contains the value of any other slot."""
     subject = values.get(card.subject) if card.subject else None
     if not isinstance(subject, str):
         return None
+    # The subject is withheld rather than filtered, which would be a guess (decision 16).
     secrets = [_value_texts(value) for name, value in values.items() if name != card.subject]
     return None if any(_contains_word(text, subject) for texts in secrets for text in texts) else subject
 
 
 def _format_slots(card: CardDefinition, values: SlotValues) -> str:
+    """Return a card's values as a list for the prompt, in the order of the slots."""
     ordered = card.order_values(values).items()
     return "\n".join(f"- {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in ordered)
 
 
 def _answer_format(card: CardDefinition) -> str:
+    """Return the instruction on the three fields with which a re-examination is answered."""
     vocabulary = ", ".join(card.re_examine_actions)
     action = f"one of {vocabulary}" if vocabulary else "one short uppercase word"
     return (
@@ -112,5 +115,6 @@ def _value_texts(value: object) -> list[str]:
 
 
 def _contains_word(text: str, subject: str) -> bool:
+    """Say whether the subject contains the text as a whole word, whatever its case."""
     # Lookarounds instead of \b, which would not match at the sign of -5 or 50 %.
     return bool(text) and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", subject, re.IGNORECASE) is not None

@@ -31,12 +31,12 @@ class Price:
 
     @property
     def lowest(self) -> float:
-        """The lowest of its prices."""
+        """Return the lowest of the price, and of the bar's low and high where it has them."""
         return min(value for value in (self.price, self.low, self.high) if value is not None)
 
     @property
     def highest(self) -> float:
-        """The highest of its prices."""
+        """Return the highest of the price, and of the bar's low and high where it has them."""
         return max(value for value in (self.price, self.low, self.high) if value is not None)
 
 
@@ -72,7 +72,7 @@ def initial_status(card: CardDefinition, values: SlotValues) -> ResolutionStatus
 
 
 def position_side(card: CardDefinition, values: SlotValues) -> Literal["long", "short"] | None:
-    """Return the side of the card's position; None when it has none."""
+    """Return `long` or `short` for the position that a card opens; None when it opens none."""
     side = values.get(card.resolution.side or "")
     if side is None or card.resolution.rule is not ResolutionRule.PRICE_LEVELS:
         return None
@@ -82,7 +82,7 @@ def position_side(card: CardDefinition, values: SlotValues) -> Literal["long", "
 
 
 def position_of(card: CardDefinition, values: SlotValues, opened_at: datetime) -> Position | None:
-    """Return the position that a card describes, or None."""
+    """Return the trade with its levels that a card opens; None when it opens none."""
     rule, side = card.resolution, position_side(card, values)
     if side is None:
         return None
@@ -100,13 +100,13 @@ def position_of(card: CardDefinition, values: SlotValues, opened_at: datetime) -
 
 
 def expiry_time(card: CardDefinition, values: SlotValues) -> datetime | None:
-    """Return when the decision expires, or None when its card does not say."""
+    """Return when the card's decision expires, or None when it does not say."""
     given = values.get(card.resolution.expires_at or "")
     return parse_time(given) if isinstance(given, str) else None
 
 
 def resolve_position(position: Position, prices: Iterable[Price], now: datetime) -> ResolvedDecision | None:
-    """Return how the position ended, given all known prices; None while it is open."""
+    """Return how an open trade ended, given all known prices; None while it is open."""
     known = sorted(
         (p for p in prices if p.symbol == position.symbol and p.at >= position.opened_at), key=lambda p: p.at
     )
@@ -125,7 +125,7 @@ def resolve_position(position: Position, prices: Iterable[Price], now: datetime)
 
 
 def expired_resolution(at: datetime) -> ResolvedDecision:
-    """Return the end of a decision whose time ran out."""
+    """Return the end of a decision whose time ran out at this time."""
     return ResolvedDecision(
         status=ResolutionStatus.EXPIRED, outcome=EXPIRED, at=at, note="neither level was touched before it expired"
     )
@@ -140,7 +140,7 @@ def is_right(card: CardDefinition, outcome: str | None) -> bool | None:
 
 
 def _touched_level(position: Position, price: Price) -> tuple[str, str] | None:
-    """Return the level that the price touched and a note, or None."""
+    """Return which level of the trade the price touched, stop or target, with a note; None for neither."""
     low, high = price.lowest, price.highest
     if position.side == "long":
         stopped, taken = low <= position.stop_loss, high >= position.take_profit

@@ -72,7 +72,7 @@ class RunUsage:
     model: str = ""
 
     def plus(self, other: "RunUsage") -> "RunUsage":
-        """Return the sum of both; a cost that is unknown counts as nothing unless both are."""
+        """Return the sum of both usages; a cost that is unknown counts as nothing unless both are."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         return RunUsage(
             calls=self.calls + other.calls,
@@ -85,7 +85,7 @@ class RunUsage:
         )
 
     def plus_call(self, usage: Usage, cost_usd: float | None = None) -> "RunUsage":
-        """Return the sum with one call to a model."""
+        """Return the run's usage with one more call to a model."""
         return self.plus(
             RunUsage(
                 calls=usage.calls,
@@ -100,20 +100,29 @@ class RunUsage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
-    """A run as stored."""
+class TaskRecord:
+    """What is stored of every task that an agent performs, a run or a chat turn."""
 
     id: str
     agent_id: str
-    kind: RunKind
     status: RunStatus
-    prompt: str
-    slot: datetime | None = None
-    """The scheduled time that a heartbeat's run belongs to."""
     session_id_before: str | None = None
     session_id_after: str | None = None
     memory_generation: int | None = None
     """The generation of Active Memory it started in; None when memory was off."""
+    usage: RunUsage = field(default_factory=RunUsage)
+    finished_at: datetime | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(TaskRecord):
+    """A run as stored."""
+
+    kind: RunKind
+    prompt: str
+    slot: datetime | None = None
+    """The scheduled time that a heartbeat's run belongs to."""
     parent_run_id: str | None = None
     """The run whose decision this one re-examines."""
     card_type: str
@@ -123,15 +132,17 @@ class Run:
     outcome: str | None = None
     resolved_at: datetime | None = None
     resolution_note: str | None = None
-    usage: RunUsage = field(default_factory=RunUsage)
     created_at: datetime
     started_at: datetime | None = None
-    finished_at: datetime | None = None
-    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatExchange(TaskRecord):
+    """One message to an agent and the state of its reply, as stored; its id is the turn's."""
 
 
 def require_transition(run_id: str, current: RunStatus, to: RunStatus) -> RunStatus:
-    """Return the new status. Raise Conflict when a run cannot go from the current status to it."""
+    """Return a run's new status; raise Conflict when it cannot follow the current one."""
     if to not in _NEXT_STATUSES[current]:
         raise Conflict(f"Run {run_id} is {current} and cannot become {to}.", code="run_over")
     return to

@@ -1,19 +1,16 @@
-"""Events of a run or a chat turn: store them while it goes on, follow them from any process, log how it ended."""
+"""Events of a run or a chat turn: store them while it goes on, and follow them from any process."""
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-
-import structlog
 
 from mnemon.db.database import Database
 from mnemon.db.notifications import Notifier, wait_for_any
 from mnemon.db.tx import Tx
 from mnemon.runs import agent_store, store
 from mnemon.runs.adapter import RunEvent, RunEventType
-from mnemon.runs.run import FINAL_STATUSES, Run, RunStatus, RunUsage
+from mnemon.runs.run import FINAL_STATUSES, RunStatus
 from mnemon.runs.store import RecordedEvent
 from mnemon.scope import Scope
 
@@ -24,7 +21,6 @@ KEEP_ALIVE_S = 15.0
 UNATTENDED_LIMIT_S = 8.0
 """Seconds that a queued chat turn is watched while no worker is busy with its agent."""
 IsOver = Callable[[Tx], Awaitable[bool]]
-log = structlog.get_logger(__name__)
 
 
 class RunNotifier(Notifier):
@@ -37,6 +33,7 @@ class EventRecorder:
     """Stores events in order, each in its own transaction, so that watchers see them at once."""
 
     def __init__(self, db: Database, scope: Scope, run_id: str, agent_id: str) -> None:
+        """Make a recorder for the events of this run or chat turn."""
         self._db = db
         self._scope = scope
         self._run_id = run_id
@@ -47,7 +44,7 @@ class EventRecorder:
         self._turn = asyncio.Lock()
 
     async def __call__(self, event: RunEvent) -> None:
-        """Store the event; pieces of text are collected first and stored every `DELTA_FLUSH_S`."""
+        """Store an event of the run; pieces of text are collected first and stored every 0.15 seconds."""
         if event.type is not RunEventType.DELTA:
             async with self._turn:
                 await self._flush_pieces()
@@ -60,17 +57,19 @@ class EventRecorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Store the collected pieces of text now."""
+        """Store the collected pieces of the run's text now."""
         async with self._turn:
             await self._flush_pieces()
 
     async def _flush_pieces(self) -> None:
+        """Store the collected pieces of text as one event; the caller holds the lock."""
         if self._pieces:
             text = "".join(self._pieces)
             self._pieces.clear()
             await self._store_event(RunEvent(type=RunEventType.DELTA, data={"text": text}))
 
     async def _store_event(self, event: RunEvent) -> None:
+        """Append the event to the run in a transaction of its own."""
         async with self._db.tx(self._scope.org_id) as tx:
             await store.append_event(tx, self._scope, self._run_id, self._agent_id, event)
 
@@ -84,6 +83,7 @@ async def watch_run(
     """
 
     async def is_over(tx: Tx) -> bool:
+        """Say whether the run has ended or was deleted."""
         run = await store.find_run(tx, scope, run_id)
         return run is None or run.status in FINAL_STATUSES
 
@@ -103,6 +103,7 @@ async def watch_chat(
     attended = loop.time()
 
     async def is_over(tx: Tx) -> bool:
+        """Say whether the chat turn has ended, was deleted, or has waited 8 seconds while nothing ran."""
         nonlocal attended
         exchange = await agent_store.find_exchange(tx, scope, turn_id)
         if exchange is None or exchange.status in FINAL_STATUSES:
@@ -145,37 +146,3 @@ async def _watch_events(
             if loop.time() - heard >= KEEP_ALIVE_S:
                 heard = loop.time()
                 yield None
-
-
-def log_run(run: Run, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-    """Log a run that is over: the code of its error but not the text, which may quote the agent."""
-    log.log(
-        logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
-        "run_finished",
-        run=run.id,
-        agent=run.agent_id,
-        kind=str(run.kind),
-        status=str(status),
-        code=code,
-        calls=usage.calls,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_usd=usage.cost_usd,
-        ms=round(usage.latency_ms, 1),
-    )
-
-
-def log_agent_reply(turn_id: str, agent_id: str, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-    """Log a chat turn of an agent that was answered or failed."""
-    log.log(
-        logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
-        "agent_replied",
-        turn=turn_id,
-        agent=agent_id,
-        status=str(status),
-        code=code,
-        calls=usage.calls,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        ms=round(usage.latency_ms, 1),
-    )

@@ -19,7 +19,8 @@ AGENT_CHAT_KIND = "agent-chat"
 
 
 async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Run:
-    """Create and enqueue a run with this prompt or the agent's default one. Raise Invalid when there is neither."""
+    """Create and enqueue a run with this prompt or the agent's default one; raise Invalid without either."""
+    # Whoever asks something of an agent locks it first (ARCHITECTURE.md, lock order).
     agent = await get_agent(tx, scope, agent_id, locked=True)
     text = prompt or agent.default_prompt
     if not text.strip():
@@ -36,6 +37,7 @@ async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Ca
 
     Raises NotReExaminable.
     """
+    # Locked, so that the decision cannot be resolved between the check and the insert.
     parent = await lock_run(tx, scope, parent_id)
     card = re_examination.require_re_examinable(parent, cards.get(parent.card_type))
     agent = await get_agent(tx, scope, parent.agent_id)
@@ -54,7 +56,7 @@ async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Ca
 
 
 async def request_chat_reply(tx: Tx, scope: Scope, agent_id: str, message: str) -> str:
-    """Store the message, enqueue the work of replying to it, and return the turn's id."""
+    """Store a message to an agent, enqueue the work of replying to it, and return the turn's id."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
     turn_id = tx.new_id("trn")
     await agent_store.insert_exchange(tx, scope, agent.id, turn_id)
@@ -78,7 +80,7 @@ async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
 
 
 async def get_run(tx: Tx, scope: Scope, run_id: str) -> Run:
-    """Return the run. Raise NotFound."""
+    """Return the run of this id; raise NotFound without one."""
     found = await store.find_run(tx, scope, run_id)
     if found is None:
         raise NotFound("run")
@@ -102,7 +104,7 @@ async def record_status(tx: Tx, scope: Scope, run: Run) -> None:
 
 
 async def _enqueue_in_lane(tx: Tx, scope: Scope, agent_id: str, kind: str, key: str) -> None:
-    """Enqueue work in the agent's lane."""
+    """Enqueue work in the agent's lane, behind all that was requested of it before."""
     # Chat and runs share one lane: two that resume one session at the same time would lose an answer (decision 17).
     seq = await agent_store.next_lane_seq(tx, scope, agent_id)
     await work.enqueue_work(tx, scope, kind, key, lane=f"agent:{agent_id}", seq=seq)

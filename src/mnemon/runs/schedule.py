@@ -42,7 +42,7 @@ def check_cron(expression: str) -> None:
 
 
 def next_slot(expression: str, after: datetime) -> datetime | None:
-    """Return the first slot strictly after this time; None when there is none."""
+    """Return the first time of a cron expression strictly after this one; None when there is none."""
     try:
         slot: datetime = next(CronSim(expression, after.astimezone(UTC)))
     except StopIteration:
@@ -51,7 +51,7 @@ def next_slot(expression: str, after: datetime) -> datetime | None:
 
 
 def due_slot(expression: str, *, waiting_for: datetime, now: datetime) -> DueSlot:
-    """Return the latest slot that is due, how many earlier ones are skipped, and the next one."""
+    """Return the latest scheduled time that is due, how many earlier ones are skipped, and the next one."""
     if waiting_for > now:
         return DueSlot(slot=None, skipped=0, next_slot=waiting_for)
     latest, skipped = waiting_for, 0
@@ -68,7 +68,7 @@ def due_slot(expression: str, *, waiting_for: datetime, now: datetime) -> DueSlo
 
 
 def _latest_slot(expression: str, now: datetime) -> datetime | None:
-    """Return the last slot that is not after now."""
+    """Return the last time of a cron expression that is not after now; None when there is none."""
     # In reverse CronSim returns slots strictly before a time; a microsecond later, one exactly now is included.
     after = now.astimezone(UTC) + timedelta(microseconds=1)
     try:
@@ -79,5 +79,6 @@ def _latest_slot(expression: str, now: datetime) -> datetime | None:
 
 
 def _invalid_schedule(why: str) -> Invalid:
+    """Return the error for a schedule that is no cron expression, with the reason."""
     detail = f"The schedule is not a cron expression: {why}. Example: `0 * * * *` is every hour."
     return Invalid(detail, code="invalid_schedule", faults=(FieldFault(pointer="/schedule", detail=why),))

@@ -10,15 +10,15 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import NotFound
 from mnemon.input_checks import storable_json
 from mnemon.runs import agent_store
 from mnemon.runs.adapter import RunEvent
-from mnemon.runs.agent_store import ChatExchange
 from mnemon.runs.resolution import Price, ResolvedDecision
-from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus, RunUsage
+from mnemon.runs.run import ChatExchange, ResolutionStatus, Run, RunKind, RunStatus, RunUsage
 from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.runs")
@@ -84,7 +84,7 @@ async def insert_run(
 
 
 async def find_run(tx: Tx, scope: Scope, run_id: str, *, locked: bool = False) -> Run | None:
-    """Return the run or None; `locked` locks its row until the transaction ends."""
+    """Return the run of this id or None; `locked` locks its row until the transaction ends."""
     row = await tx.fetch_one_or_none(SQL["run_locked" if locked else "run"], org_id=scope.org_id, run_id=run_id)
     return None if row is None else _run_from_row(row)
 
@@ -107,7 +107,7 @@ async def list_runs(
 
 
 async def list_re_examinations(tx: Tx, scope: Scope, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
-    """Return the re-examinations of these runs, oldest first."""
+    """Return the runs that re-examine these runs' decisions, oldest first."""
     rows = await tx.fetch_all(SQL["re_examinations"], org_id=scope.org_id, parent_ids=list(parent_ids), most=most)
     return [_run_from_row(row) for row in rows]
 
@@ -123,7 +123,7 @@ async def is_working(tx: Tx, scope: Scope, agent_id: str) -> bool:
 
 
 async def update_run(tx: Tx, scope: Scope, changed: Run, *, symbol: str | None = None) -> None:
-    """Write the run's columns; `symbol` is the market whose prices can end its open position."""
+    """Write the columns of a run's row; `symbol` is the market whose prices can end its open position."""
     await tx.execute(
         SQL["update_run"],
         org_id=scope.org_id,
@@ -144,7 +144,8 @@ async def update_run(tx: Tx, scope: Scope, changed: Run, *, symbol: str | None =
 
 
 async def resolve_run(tx: Tx, scope: Scope, run_id: str, end: ResolvedDecision) -> bool:
-    """Store how the decision ended; return False when it had ended before."""
+    """Store how the decision of a run ended; return False when it had ended before."""
+    # The statement leaves a decision that has ended alone: the first resolution is final.
     touched = await tx.execute(
         SQL["resolve_run"],
         org_id=scope.org_id,
@@ -206,23 +207,23 @@ async def list_events(tx: Tx, scope: Scope, run_id: str, *, after: int = 0, most
 
 
 async def insert_token(tx: Tx, scope: Scope, digest: bytes, *, run_id: str, agent_id: str) -> None:
-    """Store a token's hash as a credential of the run."""
+    """Store the hash of a token as a credential of the run."""
     await tx.execute(SQL["insert_token"], org_id=scope.org_id, digest=digest, run_id=run_id, agent_id=agent_id)
 
 
 async def delete_tokens(tx: Tx, scope: Scope, run_id: str) -> None:
-    """Delete the run's tokens."""
+    """Delete the tokens with which a run authenticates itself."""
     await tx.execute(SQL["drop_tokens"], org_id=scope.org_id, run_id=run_id)
 
 
 async def find_token_holder(tx: Tx, scope: Scope, digest: bytes) -> tuple[str, str] | None:
-    """Return the running run and its agent that a token with this hash belongs to, or None."""
+    """Return the ids of the running run and its agent that a token with this hash belongs to, or None."""
     row = await tx.fetch_one_or_none(SQL["token"], org_id=scope.org_id, digest=digest)
     return None if row is None else (row["run_id"], row["agent_id"])
 
 
 async def insert_prices(tx: Tx, scope: Scope, pushed: Sequence[Price]) -> None:
-    """Store the prices, each once."""
+    """Store the pushed prices, each once."""
     # Sorted, so that two pushes of the same prices lock the rows in one order: one waits and neither deadlocks.
     rows = [
         {"org_id": scope.org_id, "symbol": p.symbol, "at": p.at, "price": p.price, "low": p.lowest, "high": p.highest}
@@ -235,7 +236,7 @@ async def insert_prices(tx: Tx, scope: Scope, pushed: Sequence[Price]) -> None:
 async def list_prices(
     tx: Tx, scope: Scope, symbol: str, since: datetime, until: datetime, *, most: int = 100_000
 ) -> list[Price]:
-    """Return the market's prices in this period, oldest first."""
+    """Return a market's stored prices in this period, oldest first."""
     rows = await tx.fetch_all(
         SQL["prices_since"], org_id=scope.org_id, symbol=symbol, since=since, until=until, most=most
     )
@@ -243,30 +244,8 @@ async def list_prices(
 
 
 def _run_from_row(row: Row) -> Run:
-    return Run(
-        id=row["run_id"],
-        agent_id=row["agent_id"],
-        kind=RunKind(row["kind"]),
-        status=RunStatus(row["status"]),
-        prompt=row["prompt"],
-        slot=row["slot"],
-        session_id_before=row["session_id_before"],
-        session_id_after=row["session_id_after"],
-        memory_generation=row["memory_generation"],
-        parent_run_id=row["parent_run_id"],
-        card_type=row["card_type"],
-        result=row["result"],
-        headline=row["headline"],
-        resolution_status=ResolutionStatus(row["resolution_status"]) if row["resolution_status"] else None,
-        outcome=row["outcome"],
-        resolved_at=row["resolved_at"],
-        resolution_note=row["resolution_note"],
-        usage=RunUsage(**row["usage"]),
-        created_at=row["created_at"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        error=row["error"],
-    )
+    """Return a row of `runs` as a Run."""
+    return from_row(Run, row, id=row["run_id"], usage=RunUsage(**row["usage"]))
 
 
 async def find_locked_run(tx: Tx, scope: Scope, run_id: str) -> Run | None:

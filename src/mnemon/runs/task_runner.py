@@ -31,8 +31,6 @@ R = TypeVar("R")
 log = structlog.get_logger(__name__)
 STATUS_POLL_S = 0.5
 """Seconds between two looks whether the run was cancelled."""
-MAX_ATTEMPTS = 3
-"""Attempts of a run's or chat turn's job before it is parked."""
 
 
 class TaskStopped(MnemonError):
@@ -41,6 +39,7 @@ class TaskStopped(MnemonError):
     code = "stopped"
 
     def __init__(self) -> None:
+        """Make the error of a run or chat turn that was cancelled or deleted."""
         super().__init__("The run or chat turn was cancelled or deleted.")
 
 
@@ -55,7 +54,7 @@ class StartingMemory:
 
 
 def make_drivers(services: Services) -> dict[Adapter, AgentDriver]:
-    """Return a driver for every adapter."""
+    """Return what performs an agent's tasks, for each adapter."""
     return {
         Adapter.MODEL: ModelDriver(services.llm),
         Adapter.CLAUDE_CLI: ClaudeDriver(services.settings),
@@ -63,7 +62,7 @@ def make_drivers(services: Services) -> dict[Adapter, AgentDriver]:
 
 
 async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) -> StartingMemory:
-    """Lock the agent's memory and return what a run or chat turn starts with.
+    """Lock the agent's memory and return the session and history that a run or chat turn starts with.
 
     A session that another adapter made is not resumed; `lost` is then the event that says so.
     """
@@ -83,7 +82,7 @@ async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) ->
 async def write_back_memory(
     tx: Tx, scope: Scope, agent_id: str, start: MemoryStart, outcome: TaskOutcome | None
 ) -> WriteBack:
-    """Store the session of a success in the memory if its generation still stands; return what was done.
+    """Store the session of a success in the agent's memory if its generation stands; return what was done.
 
     Raises TaskStopped when the agent was deleted.
     """
@@ -107,7 +106,7 @@ def time_limit_s(settings: Settings, agent: Agent) -> float:
 
 
 async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[], Awaitable[RunStatus | None]]) -> R:
-    """Await the work within its time limit, stop it when its row is over, and return its result.
+    """Await a task's work within its time limit, stop it when its row is over, and return its result.
 
     Raises RunFailed when it takes longer than `seconds`, TaskStopped when its row is over or deleted meanwhile.
     """
@@ -127,7 +126,7 @@ async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[]
 
 
 async def _wait_until_over(status: Callable[[], Awaitable[RunStatus | None]]) -> None:
-    """Return when the row is over or deleted; while the database is unavailable, look again later."""
+    """Return when the run's or turn's row is over or deleted; look again later without a database."""
     while True:
         await asyncio.sleep(STATUS_POLL_S)
         try:
@@ -147,10 +146,11 @@ async def consult_council(
     *,
     blind: bool,
 ) -> tuple[list[SpecialistReport], RunUsage]:
-    """Consult the specialists concurrently; return their reports in order and the usage of all.
+    """Consult the lead's specialists concurrently; return their reports in order and the usage of all.
 
     A specialist that fails is reported as `(no report: …)`.
     """
+    # Each with a prompt that the server wrote: the lead's words reach no specialist (decision 16).
     results = await asyncio.gather(
         *(_consult_specialist(drivers, org_id, agent, prompt, emit, blind) for agent, prompt in specialists)
     )

@@ -36,7 +36,7 @@ def parse_run_token(bearer: str) -> tuple[str, str] | None:
 
 
 async def issue_token(tx: Tx, scope: Scope, *, run_id: str, agent_id: str) -> str:
-    """Create a token for the run, delete its earlier ones, and return the new one."""
+    """Create a token for the run, delete its earlier ones, and return the new one, of which only a hash is kept."""
     secret = secrets.token_hex(32)
     await store.delete_tokens(tx, scope, run_id)
     await store.insert_token(tx, scope, _token_digest(secret), run_id=run_id, agent_id=agent_id)
@@ -44,7 +44,7 @@ async def issue_token(tx: Tx, scope: Scope, *, run_id: str, agent_id: str) -> st
 
 
 async def authenticate_run_token(tx: Tx, secret: str) -> RunIdentity:
-    """Return the run and agent of this secret in the transaction's organization.
+    """Return the run and agent that this secret belongs to in the transaction's organization.
 
     Raises Unauthenticated when the secret is unknown or its run is over.
     """
@@ -60,5 +60,6 @@ async def authenticate_run_token(tx: Tx, secret: str) -> RunIdentity:
 
 
 def _token_digest(secret: str) -> bytes:
+    """Return the hash under which a token's secret is stored."""
     # A plain hash is enough: 256 random bits cannot be guessed, however fast the hash is.
     return hashlib.sha256(secret.encode()).digest()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mnemon.sessions.session import EndedBy, Session
+from mnemon.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,11 @@ class SessionBoundary:
     """How long a session may be idle before it ends."""
     resume: timedelta = timedelta(hours=6)
     """How soon after its end a session may be resumed."""
+
+
+def boundary_from_settings(settings: Settings) -> SessionBoundary:
+    """Return the session boundary that the settings configure."""
+    return SessionBoundary(idle=settings.session_boundary, resume=settings.resume_window)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +46,7 @@ Placement = ContinueSession | BeginSession
 
 
 def session_end(session: Session, boundary: SessionBoundary) -> datetime:
-    """Return the moment from which a message no longer belongs to the session."""
+    """Return the moment from which a message no longer belongs to the session, ended or still running."""
     return session.ended_at or session.last_activity_at + boundary.idle
 
 
@@ -50,7 +56,7 @@ def has_ended(session: Session, at: datetime, boundary: SessionBoundary) -> bool
 
 
 def ending_by_request(session: Session, now: datetime, boundary: SessionBoundary) -> tuple[datetime, EndedBy]:
-    """Return when and why a session that is being closed ended; it may have gone idle earlier."""
+    """Return when and why a session that a caller closes ended; it may have gone idle earlier."""
     # Closing late must not lengthen a session: one that had gone idle before ended then, as the job would have marked
     # it.
     stale_from = session.last_activity_at + boundary.idle
@@ -58,7 +64,7 @@ def ending_by_request(session: Session, now: datetime, boundary: SessionBoundary
 
 
 def is_in_span(session: Session, at: datetime, boundary: SessionBoundary) -> bool:
-    """Say whether a message of this time falls into the session's span."""
+    """Say whether a message of this time belongs to the session: from one idle period before its start to its end."""
     # The span also reaches back one idle period, so that history imported out of order joins the session it precedes.
     return session.started_at - boundary.idle < at < session_end(session, boundary)
 
@@ -66,7 +72,7 @@ def is_in_span(session: Session, at: datetime, boundary: SessionBoundary) -> boo
 def place_message(
     at: datetime, known: Sequence[Session], boundary: SessionBoundary, named: Session | None = None
 ) -> Placement:
-    """Return where a message of this time belongs, given the sessions of its person and persona around it.
+    """Return which session a message of this time belongs to, or that it begins a new one.
 
     A message to a named session that has ended begins a new session that resumes it, however long ago it ended.
     """
@@ -81,7 +87,7 @@ def place_message(
 
 
 def _session_to_resume(at: datetime, newest_first: Sequence[Session], boundary: SessionBoundary) -> str | None:
-    """Return the id of the last session that ended before this time, if it ended within the resume window."""
+    """Return the id of the last session that ended before this time, within the resume window; else None."""
     for session in newest_first:
         gap = at - session_end(session, boundary)
         # A negative gap belongs to a session that began after this time: history is being imported.

@@ -17,7 +17,7 @@ from mnemon.llm.structured_answer import request_structured_answer
 from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.sessions import messages, store
-from mnemon.sessions.boundary import SessionBoundary, ending_by_request, has_ended, session_end
+from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings, ending_by_request, has_ended, session_end
 from mnemon.sessions.people import lock_person
 from mnemon.sessions.record import CLOSE_SESSION
 from mnemon.sessions.session import EndedBy, Session
@@ -28,18 +28,12 @@ from mnemon.sessions.summary import (
     keep_supported_lines,
     summarize_by_rule,
 )
-from mnemon.settings import Settings
 from mnemon.turn import TurnMessage
 from mnemon.untrusted_text import quote_verbatim
 
 log = structlog.get_logger(__name__)
 _MOST_MESSAGES = 400
 """The number of messages, the latest ones, that a session summary is made from."""
-
-
-def boundary_from_settings(settings: Settings) -> SessionBoundary:
-    """Return the session boundary that the settings configure."""
-    return SessionBoundary(idle=settings.session_boundary, resume=settings.resume_window)
 
 
 async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: SessionBoundary) -> Session:
@@ -66,9 +60,10 @@ async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: Session
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return the kind of job that ends and summarizes sessions."""
+    """Return the kind of job that ends sessions and summarizes them."""
 
     async def run(attempt: Attempt) -> None:
+        """Close and summarize the session whose id is the work's key."""
         await _close_and_summarize(services, attempt)
 
     retry = WorkRetryPolicy(max_attempts=services.settings.max_attempts)
@@ -77,6 +72,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
 
 
 async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
+    """Mark the session as ended, summarize it with a model, and store the summary, in two transactions."""
     boundary = boundary_from_settings(services.settings)
     async with services.db.tx(attempt.scope.org_id) as tx:
         found = await store.find_session(tx, attempt.scope, attempt.key)
@@ -102,7 +98,7 @@ async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
 
 
 async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tuple[Session, Scope, int] | None:
-    """End the session; return it with its scope and the `seq` its summary must cover.
+    """End the session; return it with its scope and the `seq` that its summary must cover.
 
     None when there is nothing to summarize now: no such session, not over yet, or summarized already. The attempt is
     then settled, or, for a session not over yet, repeated when it may end.
@@ -128,7 +124,7 @@ async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tu
 async def _make_summary(
     services: Services, session: Session, conversation: Sequence[TurnMessage]
 ) -> tuple[SessionSummary, str]:
-    """Ask the model for a summary, or make one by rule; return it with the model's name."""
+    """Return a session's summary, by the model or by rule, with the model's name."""
     model = services.reflector
     summary = await request_structured_answer(
         model,

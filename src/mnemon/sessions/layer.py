@@ -29,7 +29,7 @@ class SessionPosition:
 
 
 async def find_position(tx: Tx, request: LayerRequest, boundary: SessionBoundary) -> SessionPosition:
-    """Return where the message to be answered is placed, or would be placed if it came now."""
+    """Return the session in which the message to be answered is placed, or would be if it came now."""
     if request.session_id is not None:
         found = await store.find_session(tx, request.scope, request.session_id)
         placed = place_message(request.now, [], boundary, found[0]) if found else BeginSession(resumed_from=None)
@@ -43,7 +43,7 @@ async def find_position(tx: Tx, request: LayerRequest, boundary: SessionBoundary
 
 
 async def conversation_items(tx: Tx, request: LayerRequest, position: SessionPosition) -> tuple[LayerItem, ...]:
-    """Return the latest session summary, the rolling summary, and the last messages of a resumed session."""
+    """Return as prompt items the last session's summary, the rolling summary and a resumed session's end."""
     summaries, tail = await tx.gather(
         store.load_conversation_summary(tx, request.scope, apart_from=position.session_id),
         _tail_items(tx, request, position),
@@ -61,7 +61,7 @@ async def conversation_items(tx: Tx, request: LayerRequest, position: SessionPos
 async def recent_messages(
     tx: Tx, request: LayerRequest, position: SessionPosition, turn_id: str | None
 ) -> tuple[TurnMessage, ...]:
-    """Return the running session's last messages, oldest first, as many as fit, apart from those of the turn itself."""
+    """Return the running session's last messages, oldest first, as many as fit, without the turn's own."""
     if position.session_id is None:
         return ()
     latest = await messages.list_recent_messages(
@@ -80,7 +80,7 @@ async def recent_messages(
 
 
 async def _tail_items(tx: Tx, request: LayerRequest, position: SessionPosition) -> list[LayerItem]:
-    """Return the last messages of the resumed session as items, later ones worth slightly more."""
+    """Return the last messages of the resumed session as prompt items, later ones worth slightly more."""
     if position.taken_up is None:
         return []
     latest = await messages.list_recent_messages(tx, request.scope, position.taken_up, most=_TAIL_MESSAGES)
@@ -97,6 +97,7 @@ async def _tail_items(tx: Tx, request: LayerRequest, position: SessionPosition) 
 
 
 def _format_summary(summary: SessionSummary) -> str:
+    """Return a session's summary as lines of the prompt, without its empty parts."""
     parts = [f"Last session: {summary.one_liner}"]
     for name, lines in (
         ("What mattered", summary.what_mattered),

@@ -39,12 +39,12 @@ _TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
 
 
 def may_become(status: TurnStatus, following: TurnStatus) -> bool:
-    """Say whether the transition is one of those drawn above."""
+    """Say whether a turn of this status may change to the following one."""
     return following in _TRANSITIONS[status]
 
 
 def require_transition(status: TurnStatus, following: TurnStatus) -> TurnStatus:
-    """Return the following status; raise Conflict when the transition is not one of those drawn above."""
+    """Return the following status of a turn; raise Conflict when it may not follow this one."""
     if not may_become(status, following):
         raise Conflict(f"A turn that is {status} cannot become {following}.", code="turn_sealed")
     return following

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import ToolRequest
@@ -47,7 +48,7 @@ class StoredMessage:
 def prepare_messages(
     tx: Tx, messages: Sequence[NewMessage], first_place: int = 0
 ) -> tuple[tuple[TurnMessage, ...], list[dict[str, object]]]:
-    """Return the messages with new ids and times, and as rows for a statement."""
+    """Return the messages of a turn with new ids and times, and as rows for a statement."""
     # Ids and times are set here rather than by the database: the caller needs the messages before they are written.
     stored = tuple(
         TurnMessage(
@@ -85,7 +86,7 @@ def add_messages(
     first_place: int,
     revision: int,
 ) -> tuple[TurnMessage, ...]:
-    """Append the messages to an existing turn, in this order; they are written with the next statement."""
+    """Append the messages to an existing turn, in this order, with the transaction's next statement."""
     stored, rows = prepare_messages(tx, messages, first_place)
     # Nobody looks at the result, and the person's row is locked already, so this costs no round trip (decision 20).
     tx.defer(
@@ -126,7 +127,7 @@ async def list_recent_messages(
 async def list_others_messages(
     tx: Tx, scope: Scope, *, most: int, longest: int, apart_from_turn: str
 ) -> tuple[TurnMessage, ...]:
-    """Return the last messages to the scope's persona that are not the person's own, in any session, latest first.
+    """Return the last messages to the persona, in any session, that are not the person's own, latest first.
 
     Each is cut to `longest` characters.
     """
@@ -145,7 +146,7 @@ async def list_others_messages(
 async def list_session_messages(
     tx: Tx, scope: Scope, session_id: str, *, most: int, after: tuple[int, int] = (0, -1)
 ) -> list[StoredMessage]:
-    """Return the session's messages in order, after a position `(seq, place)`."""
+    """Return up to `most` messages of the session in order, after a position `(seq, place)`."""
     rows = await tx.fetch_all(
         SQL["session_messages"],
         org_id=scope.org_id,
@@ -155,17 +156,7 @@ async def list_session_messages(
         place=after[1],
         most=most,
     )
-    return [
-        StoredMessage(
-            said=message_from_row(row),
-            turn_id=row["turn_id"],
-            persona_id=row["persona_id"],
-            seq=row["seq"],
-            place=row["place"],
-            revision=row["revision"],
-        )
-        for row in rows
-    ]
+    return [from_row(StoredMessage, row, said=message_from_row(row)) for row in rows]
 
 
 async def list_messages_between(
@@ -201,11 +192,10 @@ async def count_user_messages(tx: Tx, scope: Scope, *, since_revision: int = 0) 
 
 
 def message_from_row(row: Row) -> TurnMessage:
-    """Return the row as a TurnMessage."""
-    return TurnMessage(
-        message_id=row["id"], role=Role(row["role"]), content=row["content"], name=row["name"], at=row["at"]
-    )
+    """Return a row of `messages` as a TurnMessage."""
+    return from_row(TurnMessage, row, message_id=row["id"])
 
 
 def _request_json(request: ToolRequest) -> dict[str, object]:
+    """Return a tool call as the JSON of the column `tool_requests`."""
     return {"id": request.id, "name": request.name, "arguments": request.arguments}

@@ -6,10 +6,11 @@ One person's own sessions are read through `store.py`.
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Tx
 from mnemon.scope import Scope
-from mnemon.sessions.people import EngagementUse, Persona
+from mnemon.sessions.people import Persona
 from mnemon.sessions.session import Session
 from mnemon.sessions.store import session_from_row
 from mnemon.turn import Role
@@ -89,7 +90,7 @@ async def list_people(tx: Tx, scope: Scope, *, most: int, words: str | None = No
 
 
 async def list_persona_names(tx: Tx, scope: Scope) -> list[str]:
-    """Return the personas the scope's person may have spoken with."""
+    """Return the names of the personas that the scope's person may have spoken with."""
     rows = await tx.fetch_all(SQL["persona_names"], org_id=scope.org_id, user_id=scope.user)
     return [str(row["persona_id"]) for row in rows]
 
@@ -107,26 +108,19 @@ async def last_turn_seq(tx: Tx, scope: Scope, session_id: str) -> int:
 
 
 async def list_personas(tx: Tx, scope: Scope) -> list[Persona]:
-    """Return the personas that have a description."""
+    """Return the organization's personas that have a description."""
     return [
-        Persona(
-            id=row["persona_id"],
-            name=row["name"],
-            prompt=row["prompt"],
-            engagement=EngagementUse(row["engagement"]),
-            updated_at=row["updated_at"],
-        )
-        for row in await tx.fetch_all(SQL["personas"], org_id=scope.org_id)
+        from_row(Persona, row, id=row["persona_id"]) for row in await tx.fetch_all(SQL["personas"], org_id=scope.org_id)
     ]
 
 
 async def count_conversations(tx: Tx, scope: Scope) -> ConversationCounts:
-    """Return how many people, sessions and turns there are."""
+    """Return how many people, sessions and turns the organization has."""
     return ConversationCounts(**await tx.fetch_one(SQL["counts"], org_id=scope.org_id))
 
 
 async def list_daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyUsage]:
-    """Return the usage of each day since then on which something was said, oldest first."""
+    """Return turns and tokens of each day since then on which something was said, oldest first."""
     return [DailyUsage(**row) for row in await tx.fetch_all(SQL["days"], org_id=scope.org_id, since=since)]
 
 
@@ -137,7 +131,7 @@ async def find_message(tx: Tx, scope: Scope, message_id: str) -> MessageDetail |
 
 
 async def change_token(tx: Tx, scope: Scope) -> str:
-    """Return a text that differs whenever a session was continued, ended or summarized."""
+    """Return a text that differs whenever a session of the organization was continued, ended or summarized."""
     row = await tx.fetch_one(SQL["pulse"], org_id=scope.org_id)
     return "|".join(str(value) for value in row.values())
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
@@ -99,7 +100,7 @@ class Persona:
 async def put_persona(
     tx: Tx, scope: Scope, persona_id: str, *, name: str, prompt: str, engagement: EngagementUse
 ) -> tuple[Persona, bool]:
-    """Create or replace the persona; return it and whether it is new."""
+    """Create or replace the organization's persona; return it and whether it is new."""
     row = await tx.fetch_one(
         SQL["put_persona"],
         org_id=scope.org_id,
@@ -114,17 +115,9 @@ async def put_persona(
 
 
 async def find_persona(tx: Tx, scope: Scope, persona_id: str) -> Persona | None:
-    """Return the persona; None when it has no description and is only a name."""
+    """Return the persona of this id; None when it has no description and is only a name."""
     row = await tx.fetch_one_or_none(SQL["persona"], org_id=scope.org_id, persona_id=persona_id)
-    if row is None:
-        return None
-    return Persona(
-        id=row["persona_id"],
-        name=row["name"],
-        prompt=row["prompt"],
-        engagement=EngagementUse(row["engagement"]),
-        updated_at=row["updated_at"],
-    )
+    return None if row is None else from_row(Persona, row, id=row["persona_id"])
 
 
 async def takes_part_in_engagement(tx: Tx, scope: Scope) -> bool:

@@ -41,7 +41,7 @@ class NewTurn:
 
 
 async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionBoundary) -> Turn:
-    """Store the turn after every earlier one of its person; return it with its ids.
+    """Store the turn in the session its time determines, after the person's earlier ones; return it with its ids.
 
     The person's row is locked first, so that two simultaneous messages find the same session and are stored one after
     the other.
@@ -143,7 +143,7 @@ async def _enter_session(
     known: Sequence[Session],
     boundary: SessionBoundary,
 ) -> EnteredSession:
-    """Add a turn to the session that the messages belong to, beginning a session where there is none."""
+    """Add a turn to the session that its messages belong to, beginning one where there is none; return it."""
     placed = place_message(arrival.at, [] if named else known, boundary, named)
     if isinstance(placed, BeginSession):
         await _end_stale_sessions(tx, scope, arrival.at, known, boundary)

@@ -49,7 +49,7 @@ class RolledSummary:
 
 
 def is_due(message_count: int, said_in_turn: int, every: int = SUMMARY_INTERVAL) -> bool:
-    """Say whether the turn brought the count to a multiple of `every`, or past one."""
+    """Say whether a turn brought the person's message count to a multiple of `every`, or past one."""
     # Past one, since a recorded turn may bring several messages and jump over the multiple.
     return said_in_turn > 0 and message_count // every > (message_count - said_in_turn) // every
 
@@ -58,7 +58,7 @@ def is_due(message_count: int, said_in_turn: int, every: int = SUMMARY_INTERVAL)
 def roll_summary(
     new: str, *, previous: str, carried_before: Sequence[str], said: str, open_todos: Sequence[str]
 ) -> RolledSummary:
-    """Return the new summary with the still open lines that it dropped appended, within the limit.
+    """Return the new rolling summary, with the still open lines that it dropped appended, within the limit.
 
     `said` is what was said since the previous one: it may report something as over. An open todo that the previous
     summary mentioned is a commitment however it was worded.
@@ -81,7 +81,7 @@ def roll_summary(
 
 
 def _summary_lines(previous: str, carried_before: Sequence[str]) -> list[str]:
-    """Split the previous summary into lines; a line that was already carried stays one line."""
+    """Return the lines of the previous summary; a line that was already carried stays one line."""
     own = previous
     for line in carried_before:
         own = own.replace(line, "\n")
@@ -89,7 +89,7 @@ def _summary_lines(previous: str, carried_before: Sequence[str]) -> list[str]:
 
 
 def _is_still_open(line: str, carried_before: Sequence[str], open_todos: Sequence[str]) -> bool:
-    """Say whether a dropped line is to be carried: an open promise, question or todo, or a person mentioned once."""
+    """Say whether a line that a new summary dropped is carried over: a promise, question, todo or new person."""
     kind = open_kind(line)
     if kind is OpenKind.PERSON:
         return line not in carried_before  # carried over once; by then the person is in the memories
@@ -97,7 +97,7 @@ def _is_still_open(line: str, carried_before: Sequence[str], open_todos: Sequenc
 
 
 def _fitting_lines(lines: Sequence[str], room: int) -> list[str]:
-    """Return the lines that fit whole, in order, skipping those that do not."""
+    """Return the lines that fit whole into `room` characters, in order, skipping those that do not."""
     kept: list[str] = []
     for line in lines:
         if len(line) + 1 <= room:
@@ -108,7 +108,7 @@ def _fitting_lines(lines: Sequence[str], room: int) -> list[str]:
 
 @reads_outside_text
 def rolling_summary_by_rule(messages: Sequence[TurnMessage], previous: str) -> str:
-    """Make a summary of the person's own sentences: statements first, then questions, newest first, as many as fit."""
+    """Return a summary of the person's own sentences: statements, then questions, newest first."""
     statements: list[str] = []
     questions: list[str] = []
     for message in reversed(messages):
@@ -125,6 +125,7 @@ def rolling_summary_by_rule(messages: Sequence[TurnMessage], previous: str) -> s
 
 
 def _end_with_period(sentence: str) -> str:
+    """Return the sentence with a period, unless it ends with a mark already."""
     return sentence if sentence[-1:] in ".!?…" else sentence + "."
 
 
@@ -153,10 +154,11 @@ class RollingSummarySection:
     answer: type[BaseModel] = RollingSummaryAnswer
 
     def __init__(self, open_todos: OpenTodos) -> None:
+        """Make the rolling summary's section with the function that returns a person's open todos."""
         self._open_todos = open_todos
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the previous summary and what was said since, and record the attempt; None when no summary is due."""
+        """Return the previous rolling summary and what was said since; None when none is due. Records the attempt."""
         if not is_due(turn.message_count, _count_user_messages(turn)):
             return None
         await state.record_rolling_attempt(tx, turn.scope)
@@ -169,13 +171,13 @@ class RollingSummarySection:
         return Brief(instructions=_INSTRUCTIONS, state=shown, facts={"said": said, "previous": text})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Answer with the person's own sentences."""
+        """Return the section's answer without a model: a summary of the person's own sentences."""
         return RollingSummaryAnswer(
             rolling_summary=rolling_summary_by_rule(brief.facts["said"], brief.facts["previous"])
         )
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Store the summary as the current one, with the open lines it dropped carried over.
+        """Store the rolling summary as the current one, with the open lines it dropped carried over.
 
         An empty summary, or one that is older than the current one, is skipped.
         """
@@ -216,7 +218,7 @@ class RollingSummarySection:
         return SectionResult(updated=1, rejected=rejected) if previous else SectionResult(stored=1, rejected=rejected)
 
     async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None:
-        """Record in the session state why there is no new summary."""
+        """Record in the session state why there is no new rolling summary."""
         await state.record_rolling_error(tx, turn.scope, RollingError(reason=reason, detail=detail[:300]))
 
 
@@ -237,23 +239,24 @@ def _supported_text(
 
 
 def _count_user_messages(turn: Turn) -> int:
+    """Return how many of the turn's messages are the person's."""
     return sum(1 for said in turn.messages if said.role is Role.USER)
 
 
 async def _previous_summary(tx: Tx, turn: Turn) -> RollingSummary | None:
-    """Return the newest version that covers fewer messages than the turn's count."""
+    """Return the newest rolling summary that covers fewer messages than the turn's count, or None."""
     versions = await state.list_rolling_summaries(tx, turn.scope, most=1, before=turn.message_count)
     return versions[0] if versions else None
 
 
 async def _messages_since(tx: Tx, turn: Turn, previous: RollingSummary | None) -> tuple[TurnMessage, ...]:
-    """Return the messages after the previous summary; without one, those of the last two intervals."""
+    """Return the messages after the previous rolling summary; without one, those of the last two intervals."""
     after = previous.message_count if previous else turn.message_count - 2 * SUMMARY_INTERVAL
     return await messages.list_messages_between(tx, turn.scope, after_count=after, up_to_count=turn.message_count)
 
 
 def _merge_sources(said: Sequence[TurnMessage], previous: RollingSummary | None) -> tuple[str, ...]:
-    """Return the ids of the messages it covers, the latest 400.
+    """Return the ids of the messages that the rolling summary covers, the latest 400.
 
     Text of an earlier version may live on in it, so that its sources count too: forgetting one of them must find it.
     """

@@ -76,7 +76,7 @@ def split_sentences(text: str) -> list[str]:
 
 @reads_outside_text
 def content_words(text: str) -> frozenset[str]:
-    """Return the words that carry meaning, in lower case, without a plural s."""
+    """Return the text's words that carry meaning, in lower case, without a plural s."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
     kept = (word for word in words if word not in _FILLER and (len(word) > 2 or word.isdigit()))
     return frozenset(word[:-1] if len(word) > 4 and word.endswith("s") else word for word in kept)
@@ -91,7 +91,7 @@ def has_content_of(text: str, sentence: str, share: float = 0.6) -> bool:
 
 @reads_outside_text
 def open_kind(sentence: str) -> OpenKind | None:
-    """Return why the sentence is still open; None for a plain statement."""
+    """Return why a sentence leaves something open (promise, question, new person); None for a plain statement."""
     # Before the words of ending: "Has it been paid?" is open.
     if _QUESTION.search(sentence):
         return OpenKind.QUESTION
@@ -104,7 +104,7 @@ def open_kind(sentence: str) -> OpenKind | None:
 
 @reads_outside_text
 def ended_topics(said: str) -> list[frozenset[str]]:
-    """Return the content words of each sentence that reports something as over."""
+    """Return the content words of each sentence that reports something as over, a set per sentence."""
     return [content_words(line) for line in split_sentences(said) if _DONE.search(line)]
 
 
@@ -117,7 +117,7 @@ def has_ended_topic(ended: Iterable[frozenset[str]], sentence: str) -> bool:
 
 @reads_outside_text
 def find_names(texts: Iterable[str]) -> list[str]:
-    """Return capitalized names within sentences, in order of appearance, each once."""
+    """Return the capitalized names within the texts' sentences, in order of appearance, each once."""
     found: dict[str, None] = {}
     for text in texts:
         for sentence in split_sentences(text):
@@ -129,7 +129,7 @@ def find_names(texts: Iterable[str]) -> list[str]:
 
 @reads_outside_text
 def truncate_text(text: str, limit: int) -> str:
-    """Return at most `limit` characters, ending with a whole word; a single longer word is cut."""
+    """Return at most `limit` characters of the text, ending with a whole word; a single longer word is cut."""
     # PostgreSQL rejects NUL and lone surrogates, and a model's text may contain them.
     flat = " ".join(text.replace("\0", " ").encode("utf-8", "replace").decode().split())
     if len(flat) <= limit:

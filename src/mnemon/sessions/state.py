@@ -2,6 +2,7 @@
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -11,30 +12,20 @@ SQL = load_statements("mnemon.sessions")
 
 
 async def load_session_state(tx: Tx, scope: Scope) -> SessionState | None:
-    """Return the state of this person and persona; None before their first message."""
+    """Return the session state of this person and persona; None before their first message."""
     row = await tx.fetch_one_or_none(SQL["session_state"], **_state_key(scope))
     if row is None:
         return None
     error = row["last_rolling_error"]
-    return SessionState(
-        message_count=row["message_count"],
-        last_interaction=row["last_interaction"],
-        last_user_message=row["last_user_message"],
-        curator=CuratorState(
-            last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"]
-        ),
-        last_rolling_attempt_at=row["last_rolling_attempt_at"],
-        last_rolling_success_at=row["last_rolling_success_at"],
-        last_rolling_error=RollingError(**error) if error else None,
-        rolling_summary=row["rolling_summary"],
-    )
+    curator = CuratorState(last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"])
+    return from_row(SessionState, row, curator=curator, last_rolling_error=RollingError(**error) if error else None)
 
 
 async def record_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
     """Record in the person's state with every persona that the curator ran now, over this many memories."""
     # The first statement creates the row of the scope's persona when there is none; the second updates all rows.
     await tx.execute(SQL["note_curator_run"], **_state_key(scope), now=tx.now, count=memory_count)
-    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    owner = scope.owner_params
     await tx.execute(SQL["note_curator_run_everywhere"], **owner, now=tx.now, count=memory_count)
 
 
@@ -44,12 +35,12 @@ async def count_all_messages(tx: Tx, scope: Scope) -> int:
 
 
 async def record_rolling_attempt(tx: Tx, scope: Scope) -> None:
-    """Record in the state that a rolling summary is being made now."""
+    """Record in the session state that a rolling summary is being made now."""
     await tx.execute(SQL["note_rolling_attempt"], **_state_key(scope), now=tx.now)
 
 
 async def record_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> None:
-    """Record in the state why the last rolling summary could not be made."""
+    """Record in the session state why the last rolling summary could not be made."""
     await tx.execute(
         SQL["note_rolling_error"],
         **_state_key(scope),
@@ -58,7 +49,7 @@ async def record_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> Non
 
 
 async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -> bool:
-    """Make the version the current one and keep it in the history; return False when a later one is current already."""
+    """Store a rolling summary as current and in the history; return False when a later one is current."""
     updated = await tx.execute(
         SQL["set_rolling"],
         **_state_key(scope),
@@ -83,22 +74,17 @@ async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -
 
 
 async def list_rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[RollingSummary]:
-    """Return up to `most` versions, newest first, of those that cover fewer than `before` messages."""
+    """Return up to `most` rolling summaries, newest first, that cover fewer than `before` messages."""
     rows = await tx.fetch_all(SQL["rolling_summaries"], **_state_key(scope), before=before, most=most)
     return [_summary_from_row(row) for row in rows]
 
 
 def _summary_from_row(row: Row) -> RollingSummary:
-    return RollingSummary(
-        message_count=row["message_count"],
-        text=row["text"],
-        carried=tuple(row["carried"]),
-        turn_id=row["turn_id"],
-        at=row["at"],
-        sources=tuple(row["sources"]),
-    )
+    """Return a row of `rolling_summaries` as a RollingSummary."""
+    return from_row(RollingSummary, row)
 
 
 def _state_key(scope: Scope) -> dict[str, str]:
+    """Return the primary key of the person's and persona's row in `session_states`."""
     # The persona is part of the primary key, which cannot be null: the empty text stands for none.
     return {"org_id": scope.org_id, "user_id": scope.user, "persona": scope.persona_id or ""}

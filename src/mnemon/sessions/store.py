@@ -5,6 +5,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -87,7 +88,7 @@ class EnteredSession:
 
 
 async def begin_session(tx: Tx, scope: Scope, arrival: TurnArrival, *, resumed_from: str | None) -> EnteredSession:
-    """Begin a session with its first turn."""
+    """Insert a session with its first turn's counts; return it."""
     row = await tx.fetch_one(
         SQL["begin_session"],
         **_arrival_params(scope, arrival),
@@ -98,13 +99,14 @@ async def begin_session(tx: Tx, scope: Scope, arrival: TurnArrival, *, resumed_f
 
 
 async def continue_session(tx: Tx, scope: Scope, session_id: str, arrival: TurnArrival) -> EnteredSession:
-    """Add a turn to the session."""
+    """Count one more turn in the session's row; return the session and the turn's position."""
     return _entered_from_row(
         await tx.fetch_one(SQL["continue_session"], **_arrival_params(scope, arrival), id=session_id)
     )
 
 
 def _arrival_params(scope: Scope, arrival: TurnArrival) -> dict[str, object]:
+    """Return the parameters that both statements which add a turn to a session take."""
     return {
         "org_id": scope.org_id,
         "user_id": scope.user,
@@ -117,11 +119,12 @@ def _arrival_params(scope: Scope, arrival: TurnArrival) -> dict[str, object]:
 
 
 def _entered_from_row(row: Row) -> EnteredSession:
+    """Return the row of a session that a turn was added to, with the turn's position."""
     return EnteredSession(session=session_from_row(row), seq=int(row["seq"]), message_count=int(row["message_count"]))
 
 
 def touch_session(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: int = 0) -> None:
-    """Record activity at this time in a turn that is already counted, with `said` more messages of the person.
+    """Record activity in a turn that is already counted, with `said` more messages of the person.
 
     Written with the next statement.
     """
@@ -130,7 +133,7 @@ def touch_session(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: 
 
 
 async def end_session(tx: Tx, scope: Scope, session_id: str, ended_at: datetime, by: EndedBy) -> bool:
-    """Mark the session as ended; return False when it had ended before."""
+    """Mark the session as ended at this time; return False when it had ended before."""
     return (
         await tx.execute(
             SQL["end_session"],
@@ -160,7 +163,7 @@ async def store_summary(
     by: str,
     sources: list[str],
 ) -> bool:
-    """Store the summary; return False, storing nothing, when the stored one covers more turns."""
+    """Store a session's summary; return False, storing nothing, when the stored one covers more turns."""
     return (
         await tx.execute(
             SQL["summarize_session"],
@@ -200,17 +203,7 @@ async def load_conversation_summary(tx: Tx, scope: Scope, apart_from: str | None
 
 
 def session_from_row(row: Row) -> Session:
-    """Return the row as a Session."""
-    return Session(
-        id=row["id"],
-        persona_id=row["persona_id"],
-        started_at=row["started_at"],
-        last_activity_at=row["last_activity_at"],
-        ended_at=row["ended_at"],
-        ended_by=EndedBy(row["ended_by"]) if row["ended_by"] else None,
-        turn_count=row["turn_count"],
-        resumed_from=row["resumed_from"],
-        summary=SessionSummary.model_validate(row["summary"]) if row["summary"] else None,
-        # Only statements that join `users` select it.
-        user_name=row.get("user_name") or "",
-    )
+    """Return a row of `sessions` as a Session."""
+    summary = SessionSummary.model_validate(row["summary"]) if row["summary"] else None
+    # Only statements that join `users` select the name.
+    return from_row(Session, row, summary=summary, user_name=row.get("user_name") or "")

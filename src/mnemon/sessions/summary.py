@@ -37,7 +37,7 @@ class SessionSummary(BaseModel):
     tone: str = Field("", description="The emotional quality, in a word or two.")
 
     def with_limits(self) -> "SessionSummary":
-        """Return a copy with every line cut at a word and every list cut to a few lines."""
+        """Return the summary with every line cut at a word and every list cut to a few lines."""
         return SessionSummary(
             one_liner=truncate_text(self.one_liner, _LINE_CHARS),
             what_mattered=_truncate_lines(self.what_mattered),
@@ -85,7 +85,7 @@ def keep_supported_lines(
 
 @reads_outside_text
 def summarize_by_rule(messages: Sequence[TurnMessage]) -> SessionSummary:
-    """Make a summary of the person's own sentences; nothing is reworded."""
+    """Return a session's summary made of the person's own sentences; nothing is reworded."""
     sentences = [line for said in messages if said.role is Role.USER for line in split_sentences(said.content)]
     kinds = [open_kind(line) for line in sentences]
     by_kind = {kind: [line for line, its in zip(sentences, kinds, strict=True) if its is kind] for kind in OpenKind}
@@ -104,7 +104,7 @@ def summarize_by_rule(messages: Sequence[TurnMessage]) -> SessionSummary:
 
 @reads_outside_text
 def format_transcript(messages: Sequence[TurnMessage], limit: int = 24_000) -> str:
-    """Return the messages as lines `role: text`; when they exceed the limit, the newest are kept."""
+    """Return the messages as lines `speaker: text`; when they exceed the limit, the newest are kept."""
     kept: list[str] = []
     room = limit
     for said in reversed(messages):  # newest first, so that what does not fit is never processed
@@ -119,11 +119,12 @@ def format_transcript(messages: Sequence[TurnMessage], limit: int = 24_000) -> s
 
 
 def _truncate_lines(lines: Sequence[str], most: int = _MOST_LINES) -> list[str]:
+    """Return up to `most` different lines, each cut to 200 characters."""
     return [truncate_text(line, _LINE_CHARS) for line in dict.fromkeys(lines) if line.strip()][:most]
 
 
 def _guess_tone(sentences: Sequence[str]) -> str:
-    """Return the tone by the words that occur: strained before warm, else matter-of-fact."""
+    """Return a session's tone by the words that occur: strained before warm, else matter-of-fact."""
     words = {word.strip(".,!?").lower() for line in sentences for word in line.split()}
     if words & _LOW:
         return "strained"

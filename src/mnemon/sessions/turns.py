@@ -20,12 +20,12 @@ Json = dict[str, Any]
 
 
 def outcome_json(outcome: ToolOutcome) -> Json:
-    """Return the tool outcome as stored in `tool_results`."""
+    """Return a tool's outcome as the JSON stored in the column `tool_results`."""
     return asdict(outcome)
 
 
 def outcome_from_json(json: Json) -> ToolOutcome:
-    """Return the tool outcome that the JSON describes."""
+    """Return the tool's outcome that the JSON of the column `tool_results` describes."""
     return ToolOutcome(
         id=json["id"],
         action=json["action"],
@@ -39,26 +39,27 @@ def outcome_from_json(json: Json) -> ToolOutcome:
 
 
 def intent_json(intent: Intent) -> Json:
-    """Return the intent as stored in `intents`."""
+    """Return an intent as the JSON stored in the column `intents`."""
     return asdict(intent)
 
 
 def intent_from_json(json: Json) -> Intent:
-    """Return the intent that the JSON describes."""
+    """Return the intent that the JSON of the column `intents` describes."""
     return Intent(**{**json, "expected_ids": _tuple_or_none(json["expected_ids"])})
 
 
 def usage_json(usage: Usage) -> Json:
-    """Return the usage as stored in `usage`."""
+    """Return a model call's usage as the JSON stored in the column `usage`."""
     return asdict(usage)
 
 
 def usage_from_json(json: Json) -> Usage:
-    """Return the usage that the JSON describes."""
+    """Return the usage that the JSON of the column `usage` describes."""
     return Usage(**json)
 
 
 def _tuple_or_none(values: list[str] | None) -> tuple[str, ...] | None:
+    """Return a JSON list as a tuple, and None as None."""
     return None if values is None else tuple(values)
 
 
@@ -111,7 +112,8 @@ def add_turn(
     rows: Sequence[Mapping[str, object]],
     revision: int,
 ) -> None:
-    """Insert the turn with its first messages, given as rows; it is written with the next statement."""
+    """Insert the turn with its first messages, given as rows, with the transaction's next statement."""
+    # Deferred: nobody reads a result, and the person's row is locked already (decision 20).
     tx.defer(
         SQL["add_turn"],
         org_id=turn.scope.org_id,
@@ -140,7 +142,7 @@ async def find_turn(tx: Tx, scope: Scope, turn_id: str) -> StoredTurn | None:
 
 
 async def list_session_turns(tx: Tx, scope: Scope, session_id: str, *, most: int, after: int = 0) -> list[StoredTurn]:
-    """Return the session's turns in order, after a position."""
+    """Return up to `most` turns of the session in order, after a position."""
     rows = await tx.fetch_all(
         SQL["session_turns"],
         org_id=scope.org_id,
@@ -174,10 +176,11 @@ def seal_turn(
     error: TurnError | None = None,
     recited: str | None = None,
 ) -> None:
-    """End the turn with this status; it is written with the next statement.
+    """End the turn with this status, with the transaction's next statement.
 
     The caller holds the turn's lock and has checked that the transition is allowed.
     """
+    # Deferred: it leaves with the commit, so that sealing a turn costs no round trip of its own (decision 20).
     tx.defer(
         SQL["seal_turn"],
         org_id=scope.org_id,
@@ -196,7 +199,7 @@ async def flag_recital(tx: Tx, scope: Scope, turn_id: str, recited: str) -> None
 
 
 async def renew_lease(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime) -> bool:
-    """Extend the turn's lease; return False when the turn is no longer being answered."""
+    """Extend the lease of a turn; return False when the turn is no longer being answered."""
     touched = await tx.execute(
         SQL["renew_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id, lease_until=lease_until
     )
@@ -224,7 +227,7 @@ async def wait_for_caller(
     lease_until: datetime,
     usage: Usage | None,
 ) -> None:
-    """Make the turn wait, until the lease ends, for the results of these calls."""
+    """Make the turn wait, until the lease ends, for the caller's results of these tool calls."""
     await tx.execute(
         SQL["wait_for_caller"],
         org_id=scope.org_id,
@@ -255,7 +258,7 @@ async def find_last_turn(tx: Tx, scope: Scope) -> tuple[str, TurnStatus] | None:
 async def add_tool_results(
     tx: Tx, scope: Scope, turn_id: str, results: Sequence[ToolOutcome], intents: Sequence[Intent] = ()
 ) -> None:
-    """Add these results and intents to the turn."""
+    """Append these tool results and intents to the turn's row."""
     await tx.execute(
         SQL["add_tool_results"],
         org_id=scope.org_id,
@@ -267,6 +270,7 @@ async def add_tool_results(
 
 
 async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
+    """Return a row of `turns` as a turn with its messages, which are read with a statement of their own."""
     scope = Scope(org_id=row["org_id"], user_id=row["user_id"], persona_id=row["persona_id"])
     turn_messages = await messages.list_turn_messages(tx, scope, row["id"])
     turn = Turn(

@@ -41,17 +41,19 @@ class GetContext:
     needs = "chat"
 
     def __init__(self, read: ReadContext) -> None:
+        """Make the tool `get_context` with the function that puts a context together."""
         self._read = read
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return the query."""
+        """Return the query of `get_context`, whose embedding finds the memories."""
         assert isinstance(arguments, GetContextArguments)
         return arguments.query
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return the context pack."""
+        """Return for `get_context` the context pack that a chat turn would be given for the query."""
         assert isinstance(arguments, GetContextArguments)
         given = await self._read(tx, caller, arguments.query, vector, arguments.budget_tokens)
+        # Not the result of an action: no expectation of the session is checked against it.
         return ToolReply(content=given, reports=False)
 
 
@@ -70,14 +72,15 @@ class Forget:
     needs = "custody"
 
     def __init__(self, forget: ForgetMemory) -> None:
+        """Make the tool `forget` with the function that forgets a memory."""
         self._forget = forget
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return None: no text needs an embedding."""
+        """Return None: the tool `forget` needs no embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Forget the memory and return the receipt."""
+        """Forget the memory of this id for good and return the receipt."""
         assert isinstance(arguments, ForgetArguments)
         receipt = await self._forget(tx, caller, arguments.id)
         return ToolReply(content=receipt, ids=(arguments.id,), types=("memory",), count=1)
@@ -92,14 +95,15 @@ class GetEngagement:
     needs = "engagement:read"
 
     def __init__(self, read: ReadEngagement) -> None:
+        """Make the tool `get_engagement` with the function that reads the engagement."""
         self._read = read
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return None: no text needs an embedding."""
+        """Return None: the tool `get_engagement` needs no embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return the current engagement."""
+        """Return the organization's current engagement as JSON."""
         return ToolReply(content={"engagement": await self._read(tx, caller)}, reports=False)
 
 
@@ -118,11 +122,11 @@ class GetMyDecisions:
     needs = "agents:read"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return None: no text needs an embedding."""
+        """Return None: the tool `get_my_decisions` needs no embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return the decisions of the agent whose run token was used; raise NotAllowed for any other caller."""
+        """Return the last decisions of the agent whose run calls; raise NotAllowed for any other caller."""
         assert isinstance(arguments, GetMyDecisionsArguments)
         if caller.agent_id is None:
             raise NotAllowed(

@@ -20,7 +20,7 @@ class ExpectArguments(Arguments):
     invariant: str | None = Field(None, max_length=2000, description="What must stay true.")
 
     def as_intent(self) -> Intent:
-        """Return the expectation as an intent."""
+        """Return the arguments of `expect` as an intent of the agent state."""
         return Intent(
             action=self.action,
             expected_outcome=self.expected_outcome,
@@ -43,11 +43,11 @@ class Expect:
     needs = "chat"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return None: no text needs an embedding."""
+        """Return None: the tool `expect` needs no embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return the expectation as an intent; raise Invalid without a session.
+        """Return what the agent expects of an action as an intent; raise Invalid without a session.
 
         `run_tool` writes it to the agent state with the id of the call.
         """
@@ -55,6 +55,7 @@ class Expect:
         if caller.session_id is None:
             raise Invalid("An expectation belongs to a session. Name one.", code="no_session")
         content = {"expecting": arguments.expected_outcome, "of": arguments.action}
+        # Not reported as a result: the expectation must not be checked against its own announcement.
         return ToolReply(content=content, intents=(arguments.as_intent(),), reports=False)
 
 
@@ -89,11 +90,11 @@ class ReportResult:
     needs = "chat"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return None: no text needs an embedding."""
+        """Return None: the tool `report_result` needs no embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return the result; raise Invalid without a session.
+        """Return the reported result of an action; raise Invalid without a session.
 
         `run_tool` verifies the session's expectations with it.
         """

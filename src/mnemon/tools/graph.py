@@ -53,7 +53,7 @@ class KnowledgeGraph:
     edges: tuple[GraphEdge, ...]
 
     def subgraph_of(self, names: Iterable[str]) -> "KnowledgeGraph":
-        """Return these entities and the relations that touch one of them."""
+        """Return the graph of these entities and the relations that touch one of them."""
         wanted = set(names)
         return KnowledgeGraph(
             nodes=tuple(node for node in self.nodes if node.name in wanted),
@@ -61,19 +61,19 @@ class KnowledgeGraph:
         )
 
     def search_nodes(self, query: str) -> "KnowledgeGraph":
-        """Return the entities whose name, type or an observation contains the query, with their relations."""
+        """Return the entities whose name, type or observation contains the query, with their relations."""
         words = query.casefold()
         found = [n.name for n in self.nodes if any(words in text.casefold() for text in _node_texts(n))]
         return self.subgraph_of(found)
 
 
 async def load_entities(tx: Tx, scope: Scope) -> list[EntityOverview]:
-    """Return every entity that the person's memories mention."""
+    """Return every entity that the person's memories mention, with those memories."""
     return entity_overviews(await list_mentions(tx, scope), await load_aliases(tx, scope))
 
 
 def build_graph(entities: Sequence[EntityOverview]) -> KnowledgeGraph:
-    """Return the graph of these entities."""
+    """Return the graph of these entities: a node each, and the relations that their memories state."""
     nodes = tuple(
         GraphNode(
             name=e.label, entity_type=_stated_type(e), observations=tuple(m.content for m in entity_observations(e))
@@ -86,12 +86,12 @@ def build_graph(entities: Sequence[EntityOverview]) -> KnowledgeGraph:
 
 
 def find_entity(entities: Sequence[EntityOverview], name: str) -> EntityOverview | None:
-    """Return the entity with this name; None if there is none."""
+    """Return the entity with exactly this name; None if there is none."""
     return next((entity for entity in entities if entity.label == name), None)
 
 
 def entity_observations(entity: EntityOverview) -> list[StoredMemory]:
-    """Return the memories that are observations of the entity."""
+    """Return the memories of an entity that are neither its type nor a relation."""
     return [m for m in entity.memories if m.attribute != TYPE_ATTRIBUTE and edge_of(m) is None]
 
 
@@ -104,7 +104,7 @@ def edge_of(memory: StoredMemory) -> GraphEdge | None:
 
 
 def type_fact(node: GraphNode) -> Fact:
-    """Return the fact that this entity exists and has this type."""
+    """Return the fact to be remembered that this entity exists and has this type."""
     return _agent_fact(
         _make_entity(node.name, node.entity_type), f"{node.name}{_TYPE_PHRASE}{node.entity_type}", TYPE_ATTRIBUTE
     )
@@ -122,13 +122,14 @@ def observation_fact(entity: EntityOverview | GraphNode, content: str) -> Fact:
 
 
 def relation_fact(source: EntityOverview, edge: GraphEdge) -> Fact:
-    """Return the relation as a fact about the entity it starts from."""
+    """Return the relation as a fact to be remembered about the entity it starts from."""
     content = _ARROW.join((edge.source, edge.relation_type, edge.target))
     about = FactEntity(type=source.type, label=source.label)
     return _agent_fact(about, content, f"{edge.relation_type} {edge.target}", FactType.RELATIONSHIP)
 
 
 def _agent_fact(about: FactEntity, content: str, attribute: str, fact_type: FactType = FactType.FACT) -> Fact:
+    """Return a fact that an agent states about an entity, with an agent's trust."""
     kind = MemoryType.PEOPLE if about.type is EntityType.PERSON else MemoryType.PROJECT
     return Fact(
         type=kind,
@@ -142,12 +143,14 @@ def _agent_fact(about: FactEntity, content: str, attribute: str, fact_type: Fact
 
 
 def _make_entity(name: str, entity_type: str) -> FactEntity:
+    """Return the entity of this name; its type is guessed from the caller's word, a project by default."""
     word = entity_type.casefold()
     found = next((kind for kind, words in _TYPE_WORDS.items() if word in words), EntityType.PROJECT)
     return FactEntity(type=found, label=name)
 
 
 def _stated_type(entity: EntityOverview) -> str:
+    """Return the type that the caller last gave the entity; without any, the type its memories have."""
     stated = [
         m.content
         for m in entity.memories
@@ -157,4 +160,5 @@ def _stated_type(entity: EntityOverview) -> str:
 
 
 def _node_texts(node: GraphNode) -> tuple[str, ...]:
+    """Return the texts of an entity in which a search looks."""
     return (node.name, node.entity_type, *node.observations)

@@ -42,12 +42,12 @@ class Recall:
     needs = "memory:read"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return the query."""
+        """Return the query of `recall`, to be embedded."""
         assert isinstance(arguments, RecallArguments)
         return arguments.query
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return what answers the query, best first."""
+        """Return the memories, and messages on request, that answer the query, best first."""
         assert isinstance(arguments, RecallArguments)
         kinds = {RecallKind.MEMORIES, *((RecallKind.MESSAGES,) if arguments.messages else ())}
         query = RecallQuery(
@@ -70,6 +70,7 @@ class Recall:
 
 
 def _hit_json(hit: RecallHit) -> dict[str, object]:
+    """Return a memory or message that recall found as JSON for a model, with its trust."""
     found = hit.found
     if isinstance(found, StoredMemory):
         return {
@@ -126,11 +127,11 @@ class Remember:
     needs = "memory:write"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return None: no text needs an embedding."""
+        """Return None: the tool `remember` needs no embedding before the fact is stored."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Store the fact, or count one more mention of a fact that is held.
+        """Store the fact as a memory of the person, or count one more mention of a fact that is held.
 
         Raises Invalid in a conversation if the quote is missing or is not in the turn.
         """
@@ -138,6 +139,7 @@ class Remember:
         turn = await _calling_turn(tx, caller)
         found = None if turn is None else _require_quotation(turn, arguments.quote)
         lender = None if turn is None else await _find_lender(tx, turn, arguments.content)
+        # Over MCP a caller may name a person of whom nothing is stored yet.
         if caller.user_name:
             await ensure_person(tx, caller.scope.org_id, caller.user_name)
         [kept] = await remember_facts(tx, caller.scope, [_make_fact(caller, arguments, found, lender)])
@@ -158,7 +160,7 @@ class Remember:
 
 
 async def _calling_turn(tx: Tx, caller: Caller) -> Turn | None:
-    """Return the turn the call is made in; None outside of one, where there is nothing to quote."""
+    """Return the turn in which the tool is called; None outside of one, where there is nothing to quote."""
     if caller.turn_id is None:
         return None
     stored = await turns.find_turn(tx, caller.scope, caller.turn_id)
@@ -168,7 +170,7 @@ async def _calling_turn(tx: Tx, caller: Caller) -> Turn | None:
 
 
 def _require_quotation(turn: Turn, quote: str | None) -> Quotation:
-    """Return where the quote is in the turn; raise Invalid if it is not there."""
+    """Return where the quote is in the turn; raise Invalid if it is missing or not there."""
     found = None if quote is None else find_quote(quote, quotable_passages(turn))
     if found is None:
         raise _no_quote_error()
@@ -176,6 +178,7 @@ def _require_quotation(turn: Turn, quote: str | None) -> Quotation:
 
 
 def _no_quote_error() -> Invalid:
+    """Return the error for a fact without a quote from this turn."""
     return Invalid(
         "Nothing is remembered without the person's own words: give `quote`, copied exactly from this message.",
         code="no_quote",
@@ -191,6 +194,7 @@ async def _find_lender(tx: Tx, turn: Turn, content: str) -> OtherAuthor | None:
 
 
 def _make_fact(caller: Caller, given: RememberArguments, found: Quotation | None, lender: OtherAuthor | None) -> Fact:
+    """Return the arguments of `remember` as a fact, with its trust, origin and the place of its quote."""
     trust, origin = _attribute_quote(found, lender)
     return Fact(
         type=given.type,
@@ -217,6 +221,7 @@ def _attribute_quote(found: Quotation | None, lender: OtherAuthor | None) -> tup
 
 
 def _make_ground(caller: Caller, found: Quotation) -> QuoteLocation | None:
+    """Return where the quote is stored (turn, message, position); None outside of a session."""
     if caller.session_id is None or caller.turn_id is None:
         return None
     return QuoteLocation(
@@ -239,11 +244,11 @@ class ListTodos:
     needs = "memory:read"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return None: no text needs an embedding."""
+        """Return None: the tool `list_todos` needs no embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return the open todos, oldest first."""
+        """Return the person's open todos, oldest first."""
         found = await open_todos(tx, caller.scope)
         shown = [
             {"id": one.id, "kind": one.kind, "content": one.content, "since": format_time(one.created_at)}

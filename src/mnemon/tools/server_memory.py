@@ -91,6 +91,7 @@ class GraphTool:
     """One of the nine tools."""
 
     def __init__(self, name: str, description: str, arguments: type[Arguments], needs: str, work: GraphWork) -> None:
+        """Make one of the tools of `server-memory`: its name, arguments, scope, and the function behind it."""
         self.name = name
         self.description = description
         self.arguments = arguments
@@ -98,18 +99,19 @@ class GraphTool:
         self._work = work
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """Return None: no text needs an embedding."""
+        """Return None: the tools of `server-memory` need no embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Do the work and return what the reference server would return."""
+        """Run one of the nine tools and return what the reference server would return."""
+        # The caller may name a person of whom nothing is stored yet.
         if self.needs == "memory:write" and caller.user_name:
             await ensure_person(tx, caller.scope.org_id, caller.user_name)
         return ToolReply(content=await self._work(tx, caller, arguments), reports=False)
 
 
 def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
-    """Return the nine tools by name; `forget` is passed in, since deleting forgets for good."""
+    """Return the nine tools of `server-memory` by name; `forget` is passed in: deleting forgets for good."""
     deleting = _GraphDeletion(forget)
     write, read, forgets = "memory:write", "memory:read", "custody"
     rows: tuple[tuple[str, str, type[Arguments], str, GraphWork], ...] = (
@@ -164,6 +166,7 @@ def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
 
 
 async def _create_entities(tx: Tx, caller: Caller, given: CreateEntitiesArguments) -> dict[str, Any]:
+    """Remember entities that are new, with type and observations; return them as the reference does."""
     existing = {entity.label for entity in await graph.load_entities(tx, caller.scope)}
     fresh = [
         GraphNode(name=e.name, entity_type=e.entity_type, observations=tuple(dict.fromkeys(e.observations)))
@@ -179,6 +182,7 @@ async def _create_entities(tx: Tx, caller: Caller, given: CreateEntitiesArgument
 
 
 async def _create_relations(tx: Tx, caller: Caller, given: RelationsArguments) -> dict[str, Any]:
+    """Remember relations that are new; return them; raise NotFound where the source is no entity."""
     entities = await graph.load_entities(tx, caller.scope)
     existing = set(graph.build_graph(entities).edges)
     made = []
@@ -194,6 +198,7 @@ async def _create_relations(tx: Tx, caller: Caller, given: RelationsArguments) -
 
 
 async def _add_observations(tx: Tx, caller: Caller, given: AddObservationsArguments) -> dict[str, Any]:
+    """Remember observations that are new; return those added; raise NotFound for an unknown entity."""
     results = []
     for addition in given.observations:
         # Loaded for each addition, since two of them may be for one entity.
@@ -209,14 +214,17 @@ async def _add_observations(tx: Tx, caller: Caller, given: AddObservationsArgume
 
 
 async def _read_graph(tx: Tx, caller: Caller, given: ReadGraphArguments) -> dict[str, Any]:
+    """Return the person's whole graph as JSON."""
     return _graph_json(graph.build_graph(await graph.load_entities(tx, caller.scope)))
 
 
 async def _search_nodes(tx: Tx, caller: Caller, given: SearchNodesArguments) -> dict[str, Any]:
+    """Return the entities that contain the query, with their relations, as JSON."""
     return _graph_json(graph.build_graph(await graph.load_entities(tx, caller.scope)).search_nodes(given.query))
 
 
 async def _open_nodes(tx: Tx, caller: Caller, given: OpenNodesArguments) -> dict[str, Any]:
+    """Return the entities of these names, with their relations, as JSON."""
     return _graph_json(graph.build_graph(await graph.load_entities(tx, caller.scope)).subgraph_of(given.names))
 
 
@@ -227,9 +235,11 @@ class _GraphDeletion:
     """
 
     def __init__(self, forget: ForgetMemory) -> None:
+        """Make the deleting tools of `server-memory` with the function that forgets a memory."""
         self._forget = forget
 
     async def delete_entities(self, tx: Tx, caller: Caller, given: DeleteEntitiesArguments) -> dict[str, Any]:
+        """Forget the memories about these entities and the relations that touch them."""
         gone, names = [], set(given.entity_names)
         for entity in await graph.load_entities(tx, caller.scope):
             for memory in entity.memories:
@@ -239,6 +249,7 @@ class _GraphDeletion:
         return await self._forget_memories(tx, caller, gone, "Entities deleted successfully")
 
     async def delete_observations(self, tx: Tx, caller: Caller, given: DeleteObservationsArguments) -> dict[str, Any]:
+        """Forget these observations of entities; unknown ones are skipped."""
         entities, gone = await graph.load_entities(tx, caller.scope), []
         for deletion in given.deletions:
             entity = graph.find_entity(entities, deletion.entity_name)
@@ -247,6 +258,7 @@ class _GraphDeletion:
         return await self._forget_memories(tx, caller, gone, "Observations deleted successfully")
 
     async def delete_relations(self, tx: Tx, caller: Caller, given: RelationsArguments) -> dict[str, Any]:
+        """Forget the memories that state these relations."""
         wanted = set(map(_edge_from, given.relations))
         memories = [m for entity in await graph.load_entities(tx, caller.scope) for m in entity.memories]
         gone = [memory for memory in memories if graph.edge_of(memory) in wanted]
@@ -264,18 +276,22 @@ class _GraphDeletion:
 
 
 def _edge_from(given: RelationArgument) -> GraphEdge:
+    """Return the relation that a caller's argument describes."""
     return GraphEdge(source=given.source, target=given.target, relation_type=given.relation_type)
 
 
 def _node_json(node: GraphNode) -> dict[str, Any]:
+    """Return an entity of the graph as the reference server's JSON."""
     return {"name": node.name, "entityType": node.entity_type, "observations": list(node.observations)}
 
 
 def _edge_json(edge: GraphEdge) -> dict[str, str]:
+    """Return a relation of the graph as the reference server's JSON."""
     return {"from": edge.source, "to": edge.target, "relationType": edge.relation_type}
 
 
 def _graph_json(drawn: KnowledgeGraph) -> dict[str, Any]:
+    """Return the graph as the reference server's JSON."""
     return {
         "entities": [_node_json(node) for node in drawn.nodes],
         "relations": [_edge_json(edge) for edge in drawn.edges],

@@ -1,11 +1,10 @@
-"""The active embedding model of an organization, and the work that gives a person's texts their vectors.
+"""The active embedding model of an organization.
 
 Searches use the vectors of the active model. The first model that stores vectors becomes active; only `mnemon reembed`
 changes it.
 """
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 
 from mnemon.db.database import Database
 from mnemon.db.statements import load_statements
@@ -14,14 +13,11 @@ from mnemon.errors import Misconfigured
 from mnemon.jobs import store as jobs
 from mnemon.scope import Scope
 from mnemon.services import Services
+from mnemon.vectors.text_vectors import EMBED_KIND
 
 SQL = load_statements("mnemon.vectors")
 PAGE_SIZE = 500
 """People in one page."""
-EMBED_KIND = "embed"
-"""The kind of work that embeds a person's texts; its key is the user id."""
-EMBED_DELAY = timedelta(milliseconds=500)
-"""Delay for messages of a conversation, so that several are embedded together. Search finds their words at once."""
 
 
 async def list_people(db: Database, scope: Scope) -> AsyncIterator[list[str]]:
@@ -39,13 +35,8 @@ async def list_people(db: Database, scope: Scope) -> AsyncIterator[list[str]]:
         after = rows[-1]["user_id"]
 
 
-async def enqueue_embedding(tx: Tx, scope: Scope, *, after: timedelta = timedelta(0)) -> None:
-    """Enqueue the work of embedding the person's texts that have no vector, due after a delay."""
-    await jobs.enqueue_work(tx, scope, EMBED_KIND, scope.user, due_at=tx.now + after)
-
-
 async def list_other_models(tx: Tx, model: str) -> dict[str, str]:
-    """Return the organizations whose active model is another one, each with its model.
+    """Return the organizations whose active embedding model is another one, each with its model.
 
     Needs the operator's transaction, which sees every organization.
     """
@@ -65,7 +56,7 @@ async def assert_active(tx: Tx, model: str) -> None:
 
 
 async def assert_dimension(tx: Tx, model: str, dimension: int) -> None:
-    """Raise Misconfigured when stored vectors of the model have another length than those it returns now."""
+    """Raise Misconfigured when stored vectors of the embedding model have another length than it returns now."""
     # An endpoint may serve another model under the same name.
     rows = await tx.fetch_all(SQL["widths"], model=model, dimension=dimension)
     if rows:
@@ -78,12 +69,12 @@ async def assert_dimension(tx: Tx, model: str, dimension: int) -> None:
 
 
 async def activate_first_model(tx: Tx, scope: Scope, model: str) -> None:
-    """Make this model the active one if the organization has none."""
+    """Make this embedding model the organization's active one if it has none."""
     await tx.execute(SQL["begin_active"], org_id=scope.org_id, model=model, now=tx.now)
 
 
 async def switch_active_model(tx: Tx, scope: Scope, model: str) -> None:
-    """Make this model, which has embedded every text, the organization's active one from a server's next start on.
+    """Make this model, which has embedded every text, the organization's active one from the next start on.
 
     Texts that a server with the old model stores until then are embedded by `enqueue_unsettled`.
     """
@@ -91,7 +82,7 @@ async def switch_active_model(tx: Tx, scope: Scope, model: str) -> None:
 
 
 async def enqueue_unsettled(services: Services, unsettled: list[str]) -> None:
-    """Enqueue the embedding of what servers with the old model stored after these organizations were switched."""
+    """Enqueue the embedding of texts that servers with the old model stored after the switch to a new one."""
     for org_id in unsettled:
         scope = Scope(org_id=org_id)
         async for people in list_people(services.db, scope):
@@ -99,9 +90,10 @@ async def enqueue_unsettled(services: Services, unsettled: list[str]) -> None:
                 for user_id in people:
                     await jobs.enqueue_work(tx, scope, EMBED_KIND, user_id)
         async with services.db.tx(org_id) as tx:
+            # Last: a process that dies before leaves the organization unsettled, and enqueueing again is harmless.
             await tx.execute(SQL["settle"], org_id=org_id, model=services.embedder.model)
 
 
 async def list_unsettled_orgs(tx: Tx, model: str) -> list[str]:
-    """Return the organizations that were switched to this model and not yet passed to `enqueue_unsettled`."""
+    """Return the organizations switched to this embedding model and not yet passed to `enqueue_unsettled`."""
     return [row["org_id"] for row in await tx.fetch_all(SQL["unsettled"], model=model)]

@@ -17,7 +17,7 @@ from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.sessions.people import lock_person
 from mnemon.vectors import active_model
-from mnemon.vectors.active_model import EMBED_KIND
+from mnemon.vectors.text_vectors import EMBED_KIND
 
 BATCH_SIZE = 256
 """Most texts embedded at once."""
@@ -48,32 +48,32 @@ class TextSource(Protocol):
     """The texts of one room. A scope names a person, or for counting an organization."""
 
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
-        """Return texts of the person that have no vector of this model."""
+        """Return up to `most` texts of the person that have no vector of this model."""
         ...
 
     async def store_vectors(
         self, tx: Tx, scope: Scope, model: str, vectors: Mapping[UnembeddedText, np.ndarray]
     ) -> None:
-        """Store a vector of the model for each text; the caller has locked the person's row."""
+        """Store an embedding of the model for each text; the caller has locked the person's row."""
         ...
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:
-        """Count the texts and vectors of every person of the organization."""
+        """Return how many texts the organization's people have, and how many have a vector of the model."""
         ...
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
-        """Delete the person's vectors of other models and return how many there were."""
+        """Delete the person's vectors of other embedding models and return how many there were."""
         ...
 
 
 async def _no_check(tx: Tx) -> None:
-    """Check nothing: the default of `embed_batch`."""
+    """Do nothing: the default of `before` in `embed_batch`, for callers without a work row to lock."""
 
 
 async def embed_batch(
     services: Services, texts: TextSource, scope: Scope, *, before: Callable[[Tx], Awaitable[None]] = _no_check
 ) -> int:
-    """Embed and store one batch of the person's texts.
+    """Embed one batch of the person's texts and store the vectors; return how many texts it held.
 
     Returns how many texts it held, fewer than `BATCH_SIZE` when no more were waiting. `before` runs in the storing
     transaction, once the person's row is locked.
@@ -83,6 +83,7 @@ async def embed_batch(
         waiting = await texts.list_unembedded(tx, scope, model, most=BATCH_SIZE)
     if not waiting:
         return 0
+    # No transaction is open here: a model may take seconds (decision 8).
     vectors = dict(zip(waiting, await services.embedder.embed([one.content for one in waiting]), strict=True))
     async with services.db.tx(scope.org_id) as tx:
         # The person's row, then the work's in `before`: the order of every writer. Another could deadlock with them.
@@ -98,9 +99,10 @@ async def embed_batch(
 
 
 def job_kinds(services: Services, rooms: Sequence[TextSource]) -> tuple[JobKind, ...]:
-    """Return the kind of work that embeds the texts of these rooms."""
+    """Return the kind of work that embeds the texts of these rooms, a person at a time."""
 
     async def run_embedding(attempt: Attempt) -> None:
+        """Embed the texts of the person whose id is the work's key, batch by batch."""
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
         for texts in rooms:
             while await embed_batch(services, texts, scope, before=attempt.lock_work) == BATCH_SIZE:

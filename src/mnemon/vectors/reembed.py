@@ -28,13 +28,14 @@ ReportProgress = Callable[[ReembedProgress], None]
 
 
 async def reembed_org(services: Services, rooms: Sequence[TextSource], org_id: str, report: ReportProgress) -> int:
-    """Embed every text with the configured embedder, make that the active model, and return how many were made."""
+    """Embed every text of the organization anew, make that model active, and return how many vectors were made."""
     scope = Scope(org_id=org_id)
     start = await reembed_progress(services, rooms, org_id)
     report(start)
     made = 0
 
     def report_made(count: int) -> None:
+        """Add these new vectors to the count and report the progress."""
         nonlocal made
         made += count
         report(ReembedProgress(org_id=org_id, done=start.done + made, texts=max(start.texts, start.done + made)))
@@ -63,14 +64,14 @@ async def _embed_everyone(
 
 
 async def reembed_progress(services: Services, rooms: Sequence[TextSource], org_id: str) -> ReembedProgress:
-    """Count the organization's texts and those that have a vector of the configured embedder."""
+    """Return how many texts the organization has and how many have a vector of the configured embedder."""
     async with services.db.tx(org_id) as tx:
         counts = [await texts.count_vectors(tx, Scope(org_id=org_id), services.embedder.model) for texts in rooms]
     return ReembedProgress(org_id=org_id, done=sum(one.done for one in counts), texts=sum(one.texts for one in counts))
 
 
 async def delete_other_vectors(services: Services, rooms: Sequence[TextSource], org_id: str) -> int:
-    """Delete all vectors of other models and return how many there were."""
+    """Delete all vectors of the organization's other embedding models and return how many there were."""
     dropped = 0
     async for people in list_people(services.db, Scope(org_id=org_id)):
         for user_id in people:

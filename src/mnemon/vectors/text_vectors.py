@@ -1,12 +1,21 @@
-"""Embed texts before a transaction begins; an embedder that is down delays vectors but causes no failure."""
+"""Embed texts before a transaction begins, or enqueue it; an embedder that is down delays vectors and fails nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import numpy as np
 
+from mnemon.db.tx import Tx
 from mnemon.embedding.embedder import Embedder
 from mnemon.errors import ModelDown
+from mnemon.jobs.store import enqueue_work
+from mnemon.scope import Scope
+
+EMBED_KIND = "embed"
+"""The kind of work that embeds a person's texts; its key is the user id."""
+EMBED_DELAY = timedelta(milliseconds=500)
+"""Delay for messages of a conversation, so that several are embedded together. Search finds their words at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +27,7 @@ class TextVectors:
 
 
 async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> TextVectors:
-    """Return the vectors of the texts, or none of them when the embedder does not answer."""
+    """Return the embeddings of the texts, or none of them when the embedder does not answer."""
     wanted = list(dict.fromkeys(texts))
     if not wanted:
         return TextVectors(model=embedder.model)
@@ -30,9 +39,14 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> TextVectors:
 
 
 async def embed_query(embedder: Embedder, text: str) -> np.ndarray | None:
-    """Return the query's vector; None when the embedder does not answer or the text has no words."""
+    """Return the embedding of a query; None when the embedder does not answer or the text has no words."""
     vector = (await embed_texts(embedder, [text])).by_text.get(text)
     return vector if vector is not None and np.any(vector) else None
+
+
+async def enqueue_embedding(tx: Tx, scope: Scope, *, after: timedelta = timedelta(0)) -> None:
+    """Enqueue the work of embedding the person's texts that have no vector, due after a delay."""
+    await enqueue_work(tx, scope, EMBED_KIND, scope.user, due_at=tx.now + after)
 
 
 async def probe_dimension(embedder: Embedder) -> int:
@@ -43,7 +57,7 @@ async def probe_dimension(embedder: Embedder) -> int:
 
 
 def vector_literal(vector: np.ndarray | Sequence[float]) -> str:
-    """Return the vector as a PostgreSQL literal."""
+    """Return the vector as a pgvector literal, `[0.1,…]`."""
     # Seven significant digits: about as many as a float32 holds.
     values = vector.tolist() if isinstance(vector, np.ndarray) else vector
     return "[" + ",".join(["%.7g"] * len(values)) % tuple(values) + "]"

@@ -25,7 +25,9 @@ from mnemon.cli.checkup.check import Check, fail, ok, warn
 from mnemon.cli.server_address import ServerAddress, running_server
 from mnemon.settings import Settings
 
-OTHER_VARIABLES = frozenset({"MNEMON_ORG", "MNEMON_USER", "MNEMON_URL", "MNEMON_KEY", "MNEMON_API_KEY"})
+OTHER_VARIABLES = frozenset(
+    {"MNEMON_ORG", "MNEMON_USER", "MNEMON_URL", "MNEMON_KEY", "MNEMON_PROFILE", "MNEMON_API_KEY"}
+)
 """Variables of commands and clients that begin like settings; those of tests begin with MNEMON_TEST_."""
 _SETTING_VARIABLES = {name: f"MNEMON_{name.upper()}" for name in Settings.model_fields}
 

@@ -31,6 +31,7 @@ class EmbeddedCluster:
     def __init__(
         self, *, layout: ClusterPaths, binaries: Binaries, server: Postmaster, presence: FileLock, report: ReportMessage
     ) -> None:
+        """Hold a running server and the shared lock that says that this process uses it."""
         self.layout = layout
         self.binaries = binaries
         self._server = server
@@ -40,16 +41,17 @@ class EmbeddedCluster:
 
     @property
     def url(self) -> str:
-        """The libpq URL, as the owner of the database; the same after a restart."""
+        """The cluster's libpq URL, as the owner of the database; the same after a restart."""
         return libpq_url(self._server)
 
     @property
     def pid(self) -> int:
-        """The process id of the server."""
+        """The process id of the embedded PostgreSQL server."""
         return self._server.pid
 
     async def stop(self) -> None:
-        """Stop using the cluster, and stop the server if no other process uses it."""
+        """Stop using the embedded cluster, and stop its server if no other process uses it."""
+        # Before the lock is awaited: `watch_server` must not start again the server that is stopped here.
         self._left = True
         async with hold_change_lock(self.layout.change_lock_file, self._report):
             self._presence.close()
@@ -62,13 +64,14 @@ class EmbeddedCluster:
                 last.close()
 
     async def watch_server(self) -> None:
-        """Until this process calls `stop`, restart the server whenever it died, retrying as often as it takes."""
+        """Restart the embedded server whenever it died, retrying as often as it takes, until `stop`."""
         while not self._left:
             await asyncio.sleep(WATCH_INTERVAL_SECONDS)
             if running_pid(self.layout.pgdata) is None:
                 await self._restart_server()
 
     async def _restart_server(self) -> None:
+        """Start the server again under the change lock; on failure report it and wait before the next try."""
         self._report("the database server is gone; starting it again")
         try:
             async with hold_change_lock(self.layout.change_lock_file, self._report):
@@ -87,13 +90,14 @@ async def ensure_running(
     report: ReportMessage = ignore_message,
     keeper_grace_seconds: float = KEEPER_GRACE_SECONDS,
 ) -> EmbeddedCluster:
-    """Attach this process to the cluster of the data directory, creating and starting the cluster if needed."""
+    """Create and start the data directory's cluster if needed; return it, attached to this process."""
     binaries = find_binaries(bin_dir)
     layout = open_data_dir(data_dir)
     async with hold_change_lock(layout.change_lock_file, report):
         presence = FileLock(layout.users_lock_file)
         try:
-            presence.try_lock(shared=True)  # it is locked exclusively only inside the change lock, so it is free now
+            # It is locked exclusively only inside the change lock, so it is free now.
+            presence.try_lock(shared=True)
             account = choose_account(layout.data_dir, layout.pgdata)
             await ensure_created(layout, binaries, account, report)
             # Before the server, so that no kill of this process leaves a server without a keeper.
@@ -106,7 +110,7 @@ async def ensure_running(
 
 
 async def _ensure_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
-    """Start the keeper process unless one holds its lock."""
+    """Start the process that stops an abandoned cluster, unless one holds the keeper's lock."""
     probe = FileLock(layout.keeper_lock_file)
     absent = probe.try_lock(shared=False)
     probe.close()

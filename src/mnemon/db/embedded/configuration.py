@@ -42,7 +42,8 @@ POSTGRES_SETTINGS: Mapping[str, str] = {
     "maintenance_work_mem": "64MB",
     "huge_pages": "off",
     "jit": "off",
-    "max_parallel_workers_per_gather": "0",  # its shared memory does not fit a container's 64 MB /dev/shm
+    # The shared memory of parallel workers does not fit a container's 64 MB /dev/shm.
+    "max_parallel_workers_per_gather": "0",
     "max_logical_replication_workers": "0",
     "random_page_cost": "1.1",
     # The log may outlive data that was forgotten, so it never quotes rows or statements.
@@ -60,13 +61,15 @@ def settings_text(*, socket_dir: Path, major: int) -> str:
     """Return the text of mnemon.conf, which postgresql.conf includes: all of Mnemon's settings for this version."""
     chosen = {**POSTGRES_SETTINGS, "unix_socket_directories": f'"{socket_dir}"'}
     if major >= 18:
-        chosen["io_method"] = "sync"  # three processes fewer; a laptop's working set is cached
+        # Three processes fewer; a laptop's working set is cached.
+        chosen["io_method"] = "sync"
     lines = (f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in chosen.items())
     return "# Written by mnemon at every start. Your own settings go to the end of postgresql.conf.\n" + "".join(lines)
 
 
 def hba_text() -> str:
     """Return pg_hba.conf: connections over the socket only, by the operating system users that the map names."""
+    # peer: the operating system says who connects, so there is no password to keep.
     return "local all all peer map=mnemon\n"
 
 
@@ -92,7 +95,7 @@ def write_configuration(pgdata: Path, *, account: SystemAccount, socket_dir: Pat
 
 
 def write_file(path: Path, text: str, account: SystemAccount) -> None:
-    """Write the file atomically, owned by the account; leave it alone where it has this text already."""
+    """Write the file by renaming a new one into place, owned by the account; keep one that has this text already."""
     if path.exists() and path.read_text() == text:
         return
     draft = path.with_name(f".{path.name}.new")
@@ -108,7 +111,7 @@ def write_file(path: Path, text: str, account: SystemAccount) -> None:
 
 
 def choose_socket_dir(pgdata: Path, account: SystemAccount) -> Path:
-    """Return the cluster's own directory, or a private short one when its path is too long for a socket."""
+    """Return the directory for the server's socket: the cluster's, or a private short one if its path is too long."""
     if len(os.fsencode(pgdata / f".s.PGSQL.{SOCKET_PORT}")) <= SOCKET_PATH_LIMIT:
         return pgdata
     # By the path's hash, so that every process finds the same directory without writing it down.
@@ -120,7 +123,7 @@ def choose_socket_dir(pgdata: Path, account: SystemAccount) -> Path:
 
 
 def _make_private_dir(folder: Path, account: SystemAccount) -> Path:
-    """Create the directory for this account; raise Misconfigured where another user has it."""
+    """Create a directory that only this account can enter; raise Misconfigured where another user has it."""
     try:
         folder.mkdir(mode=0o700)
         if not account.is_current_user:

@@ -24,7 +24,7 @@ DRAFT_PREFIX = "postgres.new-"
 async def ensure_created(
     layout: ClusterPaths, binaries: Binaries, account: SystemAccount, report: Callable[[str], None]
 ) -> None:
-    """Create the cluster unless it exists; raise Misconfigured for one that is foreign, incomplete or missing."""
+    """Create the PostgreSQL cluster unless it exists; raise Misconfigured for a foreign, incomplete or missing one."""
     if layout.pgdata.exists():
         check_cluster(layout, binaries)
     # A missing cluster is an error and never replaced by an empty one: perhaps a disk is not mounted.
@@ -94,7 +94,7 @@ async def _create_cluster(layout: ClusterPaths, binaries: Binaries, account: Sys
 
 
 def _remove_drafts(layout: ClusterPaths) -> None:
-    """Delete the drafts of interrupted attempts; none was ever used."""
+    """Delete the draft directories of interrupted creations; none was ever used."""
     for left in layout.data_dir.glob(f"{DRAFT_PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -114,22 +114,27 @@ def initdb_command(binaries: Binaries, draft: Path) -> list[str]:
 
 
 def _single_user_command(binaries: Binaries, draft: Path) -> list[str]:
+    """Return the command that runs PostgreSQL on the draft without a server, reading SQL from its input."""
+    # Single-user mode opens no socket and ends with its input: nothing has to be started and stopped for one statement.
     return [binaries.program_path("postgres"), "--single", "-j", "-D", str(draft), "template1"]
 
 
 def _check_result(ended: ProgramResult, layout: ClusterPaths) -> None:
-    """Raise the diagnosed error unless the program succeeded."""
+    """Raise the diagnosed error unless the PostgreSQL program exited with 0 and printed no error."""
+    # `postgres --single` exits with 0 after a failed statement too, so its output is read.
     if ended.code != 0 or "FATAL" in ended.said or "ERROR" in ended.said:
         raise diagnose_failure(ended.said, data_dir=layout.data_dir)
 
 
 def _make_draft_folder(draft: Path, account: SystemAccount) -> None:
+    """Create the directory in which a new cluster is made, private, and give it to the account."""
     draft.mkdir(mode=0o700)
     if not account.is_current_user:
         os.chown(draft, account.uid, account.gid)
 
 
 def _configure_draft(draft: Path, layout: ClusterPaths, binaries: Binaries, account: SystemAccount) -> None:
+    """Append the include line to postgresql.conf and write Mnemon's configuration files."""
     with (draft / "postgresql.conf").open("a") as file:
         file.write(INCLUDE_LINE)
     socket_dir = choose_socket_dir(layout.pgdata, account)
@@ -150,6 +155,7 @@ def _write_durably(path: Path, text: str) -> None:
 
 
 def _fsync_dir(folder: Path) -> None:
+    """Flush the directory's entries to disk, so that a rename in it survives a power failure."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

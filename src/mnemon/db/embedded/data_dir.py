@@ -29,32 +29,32 @@ class ClusterPaths:
 
     @property
     def marker_file(self) -> Path:
-        """A file in the cluster that says that Mnemon created it and finished."""
+        """The file inside the cluster that says that Mnemon created it and finished."""
         return self.pgdata / "mnemon-cluster"
 
     @property
     def created_file(self) -> Path:
-        """A file beside the cluster, so that a cluster that went missing is not taken for one never created."""
+        """The file beside the cluster, so that a cluster that went missing is not taken for one never created."""
         return self.data_dir / "postgres.made"
 
     @property
     def log_file(self) -> Path:
-        """PostgreSQL's log."""
+        """The file that PostgreSQL's log goes to."""
         return self.data_dir / "postgres.log"
 
     @property
     def change_lock_file(self) -> Path:
-        """Locked by the process that creates, starts or stops the cluster."""
+        """The file locked by the process that creates, starts or stops the cluster."""
         return self.data_dir / "postgres.latch"
 
     @property
     def users_lock_file(self) -> Path:
-        """Locked, shared, by every process that uses the cluster."""
+        """The file locked, shared, by every process that uses the cluster."""
         return self.data_dir / "postgres.users"
 
     @property
     def keeper_lock_file(self) -> Path:
-        """Locked by the keeper, so that there is only one."""
+        """The file locked by the keeper process, so that there is only one."""
         return self.data_dir / "postgres.keeper"
 
 
@@ -89,6 +89,7 @@ def has_database(data_dir: Path) -> bool:
 
 def open_owned_file(path: Path, flags: int) -> int:
     """Open a file, created if needed, and return its descriptor; root gives it to the owner of the directory."""
+    # O_NOFOLLOW: root must not be led elsewhere by a link that the directory's owner has placed here.
     fd = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     owner = path.parent.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
@@ -96,6 +97,7 @@ def open_owned_file(path: Path, flags: int) -> int:
     return fd
 
 
+# Polled, because a flock that waits would block the event loop.
 LOCK_POLL_SECONDS = 0.02
 REPORT_WAIT_SECONDS = 3.0
 GIVE_UP_SECONDS = 900.0
@@ -105,6 +107,7 @@ class FileLock:
     """An open file that can be locked; the lock ends with the process, however it ends."""
 
     def __init__(self, path: Path) -> None:
+        """Open the lock file, created if needed; raise Misconfigured where that fails. Nothing is locked yet."""
         self._path = path
         try:
             self._fd = open_owned_file(path, os.O_RDWR)
@@ -115,7 +118,7 @@ class FileLock:
             ) from error
 
     def try_lock(self, *, shared: bool) -> bool:
-        """Return whether this process holds the lock now; a shared one becomes exclusive only if nobody else has it."""
+        """Try to take the file lock; return whether it is held. Shared becomes exclusive only without other holders."""
         try:
             fcntl.flock(self._fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
@@ -128,21 +131,22 @@ class FileLock:
         return True
 
     def release_lock(self) -> None:
-        """Release the lock and keep the file open."""
+        """Release the file lock and keep the file open."""
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def write_owner(self) -> None:
-        """Write this process's id into the file, for those who wait."""
-        with suppress(OSError):  # on a full disk a later step raises the error that says so
+        """Write this process's id into the lock file, for processes that wait for it."""
+        # On a full disk a later step raises the error that says so.
+        with suppress(OSError):
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def read_owner(self) -> str:
-        """Return the process id that was written last, or "unknown"."""
+        """Return the process id that was last written into the lock file, or "unknown"."""
         return os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
 
     def close(self) -> None:
-        """Close the file, which releases the lock; closing again does nothing."""
+        """Close the lock file, which releases the lock; closing again does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -150,7 +154,7 @@ class FileLock:
 
 @asynccontextmanager
 async def hold_change_lock(path: Path, report: Callable[[str], None]) -> AsyncIterator[None]:
-    """Hold the change lock: inside, no other process creates, starts or stops the cluster."""
+    """Hold the change lock for the block: no other process creates, starts or stops the cluster meanwhile."""
     lock = FileLock(path)
     try:
         await _wait_for_lock(lock, report)
@@ -161,7 +165,7 @@ async def hold_change_lock(path: Path, report: Callable[[str], None]) -> AsyncIt
 
 
 async def _wait_for_lock(lock: FileLock, report: Callable[[str], None]) -> None:
-    """Wait for the lock and report its owner meanwhile; raise DatabaseDown after GIVE_UP_SECONDS."""
+    """Wait for the file lock, reporting its owner meanwhile; raise DatabaseDown after GIVE_UP_SECONDS."""
     waited, reported = 0.0, 0.0
     while not lock.try_lock(shared=False):
         if waited - reported >= REPORT_WAIT_SECONDS:

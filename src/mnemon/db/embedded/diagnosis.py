@@ -90,7 +90,7 @@ STARTUP_FAILURES = (
 
 
 def diagnose_failure(output: str, *, data_dir: Path) -> MnemonError:
-    """Return the error for PostgreSQL's output, with cause and next step."""
+    """Return the error for what PostgreSQL printed as it failed to start, with cause and next step."""
     for cause in STARTUP_FAILURES:
         if re.search(cause.sign, output, re.IGNORECASE):
             kind = Misconfigured if cause.lasting else DatabaseDown
@@ -102,7 +102,7 @@ def diagnose_failure(output: str, *, data_dir: Path) -> MnemonError:
 
 
 def last_error_line(output: str) -> str:
-    """Return the last line that reports an error, without its timestamp; the last line of all if none does."""
+    """Return PostgreSQL's last output line that reports an error, without timestamp; the very last if none does."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     bad = [line for line in lines if re.search(r"\b(PANIC|FATAL|ERROR|error)\b:", line)]
     last = (bad or lines or ["it said nothing"])[-1]

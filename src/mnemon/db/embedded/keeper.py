@@ -18,7 +18,7 @@ CHECK_INTERVAL_SECONDS = 1.0
 
 
 def run_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
-    """Wait until the cluster is unused for the grace period and stop it; return at once when another keeper runs."""
+    """Wait until no process has used the cluster for the grace period, then stop it; return if another keeper runs."""
     keeper_lock, change_lock, users_lock = (
         FileLock(layout.keeper_lock_file),
         FileLock(layout.change_lock_file),
@@ -36,7 +36,8 @@ def run_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
             unused += CHECK_INTERVAL_SECONDS
             if running_pid(layout.pgdata) is None or unused > grace_seconds:
                 asyncio.run(stop_server(layout.pgdata, _write_stderr))
-                return  # still holding the change lock, so that the next process finds no keeper and starts one
+                # Still holding the change lock, so that the next process finds no keeper and starts one.
+                return
             users_lock.release_lock()
         else:
             unused = 0.0
@@ -44,6 +45,7 @@ def run_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
 
 
 def _write_stderr(message: str) -> None:
+    """Print a message of the keeper to its standard error."""
     sys.stderr.write(f"keeper: {message}\n")
 
 

@@ -18,11 +18,13 @@ from typing import NoReturn, TypedDict
 PR_SET_SECUREBITS = 28
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_RAISE = 2
-KEEP_CAPS_AND_NO_SETUID_FIXUP = 0b10100  # without it access(2) ignores capabilities, and PostgreSQL asks access(2)
+# Without these bits access(2) ignores capabilities, and PostgreSQL asks access(2).
+KEEP_CAPS_AND_NO_SETUID_FIXUP = 0b10100
 CAP_DAC_OVERRIDE = 1
 CAP_DAC_READ_SEARCH = 2
 CAPABILITY_VERSION_3 = 0x20080522
-CAPABILITY_WORDS = struct.Struct("6I")  # effective, permitted, inheritable, then the upper halves of the three
+# Effective, permitted, inheritable, then the upper halves of the three.
+CAPABILITY_WORDS = struct.Struct("6I")
 
 
 class LaunchSpec(TypedDict):
@@ -44,7 +46,7 @@ class LaunchRefused(Exception):
 
 
 def main() -> None:
-    """Replace this program with the command, or start it detached and print its pid."""
+    """Read a LaunchSpec from the command line; become its command, or start it detached and print its pid."""
     spec: LaunchSpec = json.loads(sys.argv[1])
     try:
         if spec["log"] is None:
@@ -86,14 +88,14 @@ def detach_command(spec: LaunchSpec, log: str) -> int:
 
 
 def execute_command(spec: LaunchSpec) -> NoReturn:
-    """Replace this program with the command, as the user named in the spec."""
+    """Replace this process with the command, as the user named in the spec."""
     if spec["uid"] is not None and spec["gid"] is not None:
         switch_user(spec["uid"], spec["gid"], spec["reach"])
     os.execv(spec["argv"][0], spec["argv"])  # noqa: S606 - an argument list of the launcher, no shell
 
 
 def switch_user(uid: int, gid: int, reach: list[str]) -> None:
-    """Become the user, keeping one capability if the paths need it; raise LaunchRefused if they stay closed."""
+    """Become this user, keeping one capability if the paths need it; raise LaunchRefused if they stay closed."""
     libc = ctypes.CDLL(None, use_errno=True)
     keeping = sys.platform == "linux" and libc.prctl(PR_SET_SECUREBITS, KEEP_CAPS_AND_NO_SETUID_FIXUP, 0, 0, 0) == 0
     # In this order: after setuid the process may change neither its groups nor its group id.
@@ -102,6 +104,7 @@ def switch_user(uid: int, gid: int, reach: list[str]) -> None:
     os.setuid(uid)
     held = permitted_capabilities(libc) if keeping else 0
     if keeping:
+        # None in use at first, to see whether the user gets in without any.
         set_capabilities(libc, permit=held, use=0)
     if unreachable_paths(reach):
         keep_read_capability(libc, held)
@@ -112,21 +115,22 @@ def switch_user(uid: int, gid: int, reach: list[str]) -> None:
 
 
 def keep_read_capability(libc: ctypes.CDLL, held: int) -> None:
-    """Keep the least capability held that opens closed directories, across exec too."""
+    """Keep the least capability held that can enter closed directories, across exec too."""
     for capability in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE):
         if held & 1 << capability:
             set_capabilities(libc, permit=1 << capability, use=1 << capability)
+            # Ambient, or exec would drop it: PostgreSQL's program files carry no capabilities.
             libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0)
             return
 
 
 def unreachable_paths(reach: list[str]) -> list[str]:
-    """Return the directories that this process cannot enter as it is."""
+    """Return the directories of these that this process cannot enter as it is."""
     return [path for path in reach if not os.access(path, os.X_OK)]
 
 
 def permitted_capabilities(libc: ctypes.CDLL) -> int:
-    """Return the capabilities this process may use, lower half."""
+    """Return the Linux capabilities this process may use, as a bit mask of the lower 32."""
     buffer = ctypes.create_string_buffer(CAPABILITY_WORDS.size)
     if libc.capget(_capability_header(), buffer) != 0:
         return 0
@@ -140,6 +144,7 @@ def set_capabilities(libc: ctypes.CDLL, *, permit: int, use: int) -> None:
 
 
 def _capability_header() -> bytes:
+    """Return the header that the capget and capset system calls take: version 3, this process."""
     return struct.pack("Ii", CAPABILITY_VERSION_3, 0)
 
 

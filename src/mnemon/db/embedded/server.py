@@ -37,12 +37,12 @@ class Postmaster:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it accepts connections."""
+        """Whether the server accepts connections, by its pid file."""
         return self.status == "ready"
 
 
 def parse_postmaster(text: str) -> Postmaster | None:
-    """Return the server that a pid file describes; None for one that is still being written."""
+    """Return the server that the text of `postmaster.pid` describes; None while it is still being written."""
     lines = text.split("\n")
     if len(lines) < PID_FILE_LINES:
         return None
@@ -50,11 +50,12 @@ def parse_postmaster(text: str) -> Postmaster | None:
         pid, port = int(lines[0]), int(lines[3])
     except ValueError:
         return None
+    # Negative for a `postgres --single`, which locks the directory in the same way.
     return Postmaster(pid=abs(pid), port=port, socket_dir=lines[4].strip(), status=lines[7].strip())
 
 
 def read_postmaster(pgdata: Path) -> Postmaster | None:
-    """Return the server that runs on this directory; None when the pid file is missing, unfinished or stale."""
+    """Return the PostgreSQL that runs on this directory; None if its pid file is missing, unfinished or stale."""
     try:
         found = parse_postmaster((pgdata / "postmaster.pid").read_text())
     except (OSError, UnicodeDecodeError):
@@ -63,13 +64,13 @@ def read_postmaster(pgdata: Path) -> Postmaster | None:
 
 
 def running_pid(pgdata: Path) -> int | None:
-    """Return the pid of the server on this directory, even while it is still writing its pid file; None without one."""
+    """Return the pid of the PostgreSQL on this directory, even while it writes its pid file; None without one."""
     pid = pid_in_file(pgdata)
     return pid if pid is not None and is_server_on(pid, pgdata) else None
 
 
 def pid_in_file(pgdata: Path) -> int | None:
-    """Return the pid in the pid file, whichever process has it now; None without a readable file."""
+    """Return the pid in `postmaster.pid`, whichever process has it now; None without a readable file."""
     try:
         return abs(int((pgdata / "postmaster.pid").read_text().split("\n", 1)[0]))
     except (OSError, ValueError):
@@ -77,10 +78,11 @@ def pid_in_file(pgdata: Path) -> int | None:
 
 
 def is_server_on(pid: int, pgdata: Path) -> bool:
-    """Say whether this process lives, is a PostgreSQL and works on this directory; a recycled pid does not."""
+    """Say whether the process with this pid is a live PostgreSQL on this directory, not another with a recycled pid."""
     if sys.platform != "linux":
         return _is_in_process_list(pid, pgdata)
     try:
+        # " (deleted)" where the program file was replaced by an upgrade while the server runs.
         program = Path(f"/proc/{pid}/exe").readlink().name.removesuffix(" (deleted)")
         return program == "postgres" and Path(f"/proc/{pid}/cwd").samefile(pgdata)
     except PermissionError:
@@ -93,6 +95,7 @@ def is_server_on(pid: int, pgdata: Path) -> bool:
 def is_stopped(pid: int) -> bool:
     """Say whether a signal (SIGSTOP, SIGTSTP) keeps this process from running; False where that cannot be seen."""
     try:
+        # The state follows the last parenthesis: the program's name before it may hold blanks and parentheses.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except (OSError, IndexError):
         return False
@@ -110,6 +113,7 @@ def is_alive(pid: int) -> bool:
 
 
 def _is_in_command_line(pid: int, pgdata: Path) -> bool:
+    """Say whether /proc shows this process as a `postgres` started with this data directory."""
     try:
         program, *arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except (OSError, UnicodeDecodeError):
@@ -118,6 +122,7 @@ def _is_in_command_line(pid: int, pgdata: Path) -> bool:
 
 
 def _is_in_process_list(pid: int, pgdata: Path) -> bool:
+    """Say whether `ps` shows this process as a `postgres` with this data directory; for systems without /proc."""
     listed = subprocess.run(  # noqa: S603 - fixed arguments and a number
         ["/bin/ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, timeout=10, check=False
     ).stdout
@@ -132,8 +137,9 @@ ReportMessage = Callable[[str], None]
 
 
 async def stop_server(pgdata: Path, report: ReportMessage) -> None:
-    """Stop the server: clients are disconnected, what was committed stays; raise DatabaseDown if it does not stop."""
+    """Stop PostgreSQL: clients are disconnected, what was committed stays; raise DatabaseDown if it does not stop."""
     for order, seconds in ((signal.SIGINT, FAST_STOP_SECONDS), (signal.SIGQUIT, IMMEDIATE_STOP_SECONDS)):
+        # Looked up for each signal: the pid may belong to another process by now.
         pid = running_pid(pgdata)
         if pid is None:
             return
@@ -146,6 +152,7 @@ async def stop_server(pgdata: Path, report: ReportMessage) -> None:
 
 
 async def _wait_until_gone(pid: int, pgdata: Path, seconds: float) -> bool:
+    """Wait up to this many seconds for the server to end; return whether it did."""
     waited = 0.0
     while waited < seconds:
         if not is_server_on(pid, pgdata):
@@ -182,7 +189,7 @@ async def ensure_started(
     *,
     stall_seconds: float = STALL_SECONDS,
 ) -> Postmaster:
-    """Return the server that runs on the cluster once it accepts connections, started now if there was none."""
+    """Return the cluster's PostgreSQL server once it accepts connections, started now if there was none."""
     if (found := running_pid(layout.pgdata)) is not None:
         running = LaunchedServer(pid=found, log_from=_file_size(layout.log_file))
         # None when it was shutting down; then a new one is started.
@@ -201,13 +208,13 @@ async def ensure_started(
 
 
 def _ignore_repeated(_message: str) -> None:
-    """Discard a message that the first attempt reported already."""
+    """Discard a progress message that the first attempt to start reported already."""
 
 
 async def _launch_server(
     layout: ClusterPaths, binaries: Binaries, account: SystemAccount, report: ReportMessage
 ) -> LaunchedServer:
-    """Start the server detached, with fresh configuration files and a rotated log."""
+    """Start the PostgreSQL server detached, with fresh configuration files and a rotated log."""
     try:
         _rotate_log(layout.log_file)
         log_from = _file_size(layout.log_file)
@@ -234,7 +241,7 @@ async def _launch_server(
 async def _wait_until_ready(
     layout: ClusterPaths, launched: LaunchedServer, report: ReportMessage, stall_seconds: float
 ) -> Postmaster | None:
-    """Return the server when it accepts connections, None when it ended.
+    """Return the server when it accepts connections, None when it ended; raise DatabaseDown if it stalls.
 
     Raises DatabaseDown after `stall_seconds` without a new line in the log; a recovery writes one a second.
     """
@@ -243,6 +250,7 @@ async def _wait_until_ready(
         server = read_postmaster(layout.pgdata)
         if server is not None and server.is_ready:
             return server
+        # At first there is no pid file, although the launcher or PostgreSQL lives.
         if server is None and not is_launch_alive(launched.pid, layout.pgdata):
             return None
         if (now_size := _file_size(layout.log_file)) != size:
@@ -266,6 +274,7 @@ def is_launch_alive(pid: int, pgdata: Path) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
+    """Say whether the process has ended and only waits for its parent."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (OSError, IndexError):
@@ -273,7 +282,7 @@ def _is_zombie(pid: int) -> bool:
 
 
 def log_since(log: Path, start: int) -> str:
-    """Return the end of what PostgreSQL logged since then, at most 16 KB."""
+    """Return the end of what PostgreSQL logged after this byte of the file, at most 16 KB."""
     try:
         with log.open("rb") as file:
             file.seek(max(start, _file_size(log) - 16_384))
@@ -283,15 +292,18 @@ def log_since(log: Path, start: int) -> str:
 
 
 def _last_line(log: Path, start: int) -> str:
+    """Return PostgreSQL's last log line since then, without its prefix, to show progress."""
     lines = log_since(log, start).strip().splitlines()
     return lines[-1].rpartition("LOG:")[2].strip() if lines else "the log is empty so far"
 
 
 def _file_size(path: Path) -> int:
+    """Return the size of the file in bytes; 0 without one."""
     return path.stat().st_size if path.exists() else 0
 
 
 def _rotate_log(log: Path) -> None:
+    """Move a log over the limit to `.log.1`, and make sure that a log file exists, owned like its directory."""
     if _file_size(log) > LOG_LIMIT_BYTES:
         log.replace(log.with_suffix(".log.1"))
     os.close(open_owned_file(log, os.O_WRONLY))

@@ -52,12 +52,13 @@ class SchemaCache:
     """Encodes a schema under a name and description, and caches the result for the last 256 schemas."""
 
     def __init__(self, encode: Callable[[str, str, Json], bytes]) -> None:
+        """Make a cache around the function that encodes a JSON schema under a name and a description."""
         self._encode = encode
         self._kept: dict[int, tuple[Json, str, str, bytes]] = {}
         """By the schema's `id()`. The schema is kept too: otherwise a new object could get the same id."""
 
     def __call__(self, name: str, description: str, schema: Json) -> bytes:
-        """Return the encoded schema, from the cache if it was encoded under the same name and description."""
+        """Return the JSON schema encoded, from the cache if it was under the same name and description."""
         kept = self._kept.get(id(schema))
         if kept is not None and kept[1] == name and kept[2] == description:
             return kept[3]
@@ -70,7 +71,7 @@ class SchemaCache:
 
 
 def prepare_schema(schema: Json) -> tuple[Json, bool]:
-    """Return the schema to send, with its title, and whether strict mode accepts it."""
+    """Return a JSON schema as OpenAI takes it, with its title, and whether strict mode accepts it."""
     # The result is what pydantic-ai would send, which a test compares, but for the title: scripted models need it.
     walk = _SchemaNormalizer(schema.get("$ref"))
     made = walk.normalize_node({name: value for name, value in schema.items() if name != "$defs"})
@@ -86,11 +87,12 @@ class _SchemaNormalizer:
     """Rewrites a schema node by node and records whether all of it can be strict."""
 
     def __init__(self, root: Any) -> None:
+        """Begin with a schema that counts as strict until a node is not; `root` is its own `$ref`."""
         self.root: str | None = root if isinstance(root, str) else None
         self.strict = True
 
     def normalize_node(self, given: Any) -> Any:
-        """Return the node to send in place of this one; `given` is not changed."""
+        """Return the schema node to send in place of this one; `given` is not changed."""
         if not isinstance(given, dict):
             return given
         node = dict(given)
@@ -109,6 +111,7 @@ class _SchemaNormalizer:
         return self._normalize_keywords(node)
 
     def _normalize_object(self, node: Json) -> None:
+        """Normalize the properties of an object's schema node, in place."""
         for place in ("properties", "patternProperties"):
             if isinstance(node.get(place), dict):
                 node[place] = {name: self.normalize_node(inner) for name, inner in node[place].items()}
@@ -116,6 +119,7 @@ class _SchemaNormalizer:
             node["additionalProperties"] = self.normalize_node(node["additionalProperties"])
 
     def _normalize_array(self, node: Json) -> None:
+        """Normalize the items of an array's schema node, in place."""
         for place in ("prefixItems", "items"):
             inner = node.get(place)
             if inner:
@@ -126,7 +130,7 @@ class _SchemaNormalizer:
                 )
 
     def _normalize_union(self, node: Json, kind: str) -> Json:
-        """Return the node with each member normalized; a union of one member becomes that member."""
+        """Return the schema node with each member of its union normalized; a union of one becomes that member."""
         if not isinstance(node.get(kind), list):
             return node
         rest = {name: value for name, value in node.items() if name != kind}
@@ -136,7 +140,7 @@ class _SchemaNormalizer:
         return {**rest, kind: members}
 
     def _normalize_keywords(self, node: Json) -> Json:
-        """Return the node without unknown keywords and with those that the API requires."""
+        """Return the schema node without keywords OpenAI does not know and with those it requires."""
         for name in _DROPPED_KEYWORDS:
             node.pop(name, None)
         self._check_strict(node)
@@ -153,7 +157,7 @@ class _SchemaNormalizer:
         return node
 
     def _check_strict(self, node: Json) -> None:
-        """Record that the schema is not strict when this node is not."""
+        """Record that the schema cannot be strict when this node cannot."""
         self.strict = self.strict and not (
             not _NON_STRICT_KEYWORDS.isdisjoint(node)
             or (node.get("format") and node["format"] not in _STRICT_FORMATS)
@@ -164,7 +168,7 @@ class _SchemaNormalizer:
         )
 
     def _is_deep_ref(self, ref: Any) -> bool:
-        """Say whether it refers to a part of the schema other than a definition."""
+        """Say whether a `$ref` refers to a part of the schema other than a definition."""
         return (
             isinstance(ref, str)
             and ref != self.root
@@ -174,7 +178,7 @@ class _SchemaNormalizer:
 
 
 def _is_closed_object(node: Json) -> bool:
-    """Say whether an object requires all its properties and allows no others."""
+    """Say whether an object's schema requires all its properties and allows no others."""
     required, properties = node.get("required"), node.get("properties", {})
     if not isinstance(required, list) or not isinstance(properties, dict):
         return False
@@ -182,13 +186,13 @@ def _is_closed_object(node: Json) -> bool:
 
 
 def _has_typed_items(node: Json) -> bool:
-    """Say whether an array declares the type of its items."""
+    """Say whether an array's schema declares the type of its items."""
     items = node.get("items")
     return bool(node.get("prefixItems")) or (isinstance(items, dict) and not _TYPE_KEYWORDS.isdisjoint(items))
 
 
 def _inline_root(made: Json, root: str) -> Json:
-    """Replace a schema that is only a reference to a definition by that definition."""
+    """Return the schema with a root that is only a reference replaced by the definition it names."""
     name = root.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
     rest = {key: value for key, value in made.items() if key != "$ref"}
     definition = made.get("$defs", {}).get(name)
@@ -199,6 +203,7 @@ class RequestEncoder:
     """Encodes request bodies for one server; parts that every request shares are encoded once."""
 
     def __init__(self, server: CompletionsServer) -> None:
+        """Encode the parts that all requests to this model server share."""
         self._server = server
         model = _to_bytes(server.model)
         self._chat = b'{"model":' + model + b',"stream":true,"stream_options":{"include_usage":true},"messages":'
@@ -207,7 +212,7 @@ class RequestEncoder:
         self._form = SchemaCache(self._encode_response_format)
 
     def encode_chat(self, request: LlmChatRequest) -> bytes:
-        """Return the body of a request for a streamed reply, with its usage at the end."""
+        """Return the request body for a streamed reply, with its usage at the end."""
         messages = [_message_json(message) for message in request.messages]
         if request.system:
             messages.insert(0, {"role": "system", "content": request.system})
@@ -223,7 +228,7 @@ class RequestEncoder:
         return b"".join(parts)
 
     def encode_question(self, question: LlmQuestion) -> bytes:
-        """Return the body of a request for a structured answer."""
+        """Return the request body for an answer that fits the question's schema."""
         messages = [{"role": "user", "content": question.prompt}]
         if question.system:
             messages.insert(0, {"role": "system", "content": question.system})
@@ -231,15 +236,16 @@ class RequestEncoder:
         return b"".join((self._question, _to_bytes(messages), b',"response_format":', form, b"}"))
 
     def _encode_tool(self, name: str, description: str, schema: Json) -> bytes:
-        """Return a tool's definition, in strict mode where schema and server allow it."""
+        """Return a tool's definition as JSON bytes, in strict mode where schema and server allow it."""
         parameters, strict = prepare_schema(schema)
         function: Json = {"name": name, "description": description, "parameters": parameters}
+        # Otherwise the field is left out: Ollama's server does not take it.
         if strict and self._server.strict:
             function["strict"] = True
         return _to_bytes({"type": "function", "function": function})
 
     def _encode_response_format(self, title: str, _: str, schema: Json) -> bytes:
-        """Return the response format that demands this schema."""
+        """Return the `response_format` that demands this schema, as JSON bytes."""
         wanted, strict = prepare_schema(schema)
         named: Json = {"name": title, "schema": wanted}
         if self._server.strict:
@@ -247,7 +253,7 @@ class RequestEncoder:
         return _to_bytes({"type": "json_schema", "json_schema": named})
 
     def _known_options(self, given: Json, tools: tuple[ToolSpec, ...]) -> Json:
-        """Return the caller's options that the server knows; others are dropped."""
+        """Return the caller's options that the server knows, under the server's names; others are dropped."""
         known = {name: given[name] for name in _PASSED_OPTIONS if given.get(name) is not None}
         if not self._server.sampling:
             known = {name: value for name, value in known.items() if name not in SAMPLING_OPTIONS}
@@ -264,7 +270,7 @@ class RequestEncoder:
 
 
 def _message_json(message: LlmMessage) -> Json:
-    """Return the message as the API expects it."""
+    """Return a message of the conversation as OpenAI's API expects it."""
     match message.role:
         case "assistant":
             calls = [_tool_call_json(call.id or call.name, call.name, call.arguments) for call in message.tool_requests]
@@ -282,11 +288,12 @@ def _message_json(message: LlmMessage) -> Json:
 
 
 def _tool_call_json(call_id: str, name: str, arguments: Json) -> Json:
+    """Return a tool call as it stands in an assistant's message to OpenAI's API."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": _encode_json(arguments)}}
 
 
 def _tool_choice(wanted: Any, tools: tuple[ToolSpec, ...]) -> Any:
-    """Return the tool choice to send, `auto` for anything unknown. Raise UnsupportedRequest for a tool not offered."""
+    """Return the `tool_choice` to send, `auto` for anything unknown; raise UnsupportedRequest for an unknown tool."""
     match wanted:
         case "none" | "required":
             return wanted
@@ -299,4 +306,5 @@ def _tool_choice(wanted: Any, tools: tuple[ToolSpec, ...]) -> Any:
 
 
 def _to_bytes(value: Any) -> bytes:
+    """Return the value as compact JSON in UTF-8."""
     return _encode_json(value).encode()

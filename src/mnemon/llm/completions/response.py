@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from mnemon.clock import SystemClock
-from mnemon.llm.failure import VendorRejected
+from mnemon.llm.failure import UnusableAnswer, VendorRejected, error_identifier
 from mnemon.llm.protocol import Json, Usage
 from mnemon.llm.vendor import RawAnswer
 from mnemon.untrusted_text import reads_outside_text
@@ -42,24 +42,25 @@ _THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> VendorRejected:
     """Return the error that a response with an error status means."""
-    error = _find_error(body)
-    spent = status == 402 or not _QUOTA_CODES.isdisjoint(_error_codes(error))
-    return VendorRejected(status, _error_message(error), after=parse_retry_after(headers), spent=spent)
+    kinds = _error_codes(_find_error(body))
+    spent = status == 402 or not _QUOTA_CODES.isdisjoint(kinds)
+    return VendorRejected(status, _first_identifier(kinds), after=parse_retry_after(headers), spent=spent)
 
 
 def parse_stream_error(error: Any) -> Exception:
-    """Return the error that an error object in a successful response means.
+    """Return the exception for an error object in a response with status 200.
 
-    It is a VendorRejected where its code tells the status, otherwise a ValueError.
+    It is a VendorRejected where its code tells the status, otherwise an UnusableAnswer.
     """
     kinds = _error_codes(error)
     status = next((_STATUS_BY_CODE[kind] for kind in kinds if kind in _STATUS_BY_CODE), None)
     if status is None:
         # Gateways send the HTTP status as the code.
         status = next((int(kind) for kind in kinds if kind.isdecimal() and 400 <= int(kind) < 600), None)
+    code = _first_identifier(kinds)
     if status is None:
-        return ValueError(f"the server reported an error: {_error_message(error)}")
-    return VendorRejected(status, _error_message(error), spent=not _QUOTA_CODES.isdisjoint(kinds))
+        return UnusableAnswer(f"the server reported the error {code}" if code else "the server reported an error")
+    return VendorRejected(status, code, spent=not _QUOTA_CODES.isdisjoint(kinds))
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
@@ -77,7 +78,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _parse_seconds(number: str | None) -> float | None:
-    """Return the number of a header; None when it is missing, negative, infinite or no number."""
+    """Return the number in a header; None when it is missing, negative, infinite or no number."""
     try:
         value = float(number or "")
     except ValueError:
@@ -95,42 +96,35 @@ def _parse_http_date(date: str) -> datetime | None:
 
 
 def _find_error(body: bytes) -> Any:
-    """Return the error in a body: OpenAI's object, another server's equivalent, or the text when it is not JSON."""
+    """Return the error in a body: OpenAI's object or another server's equivalent; None when it is not JSON."""
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
-        text = body.decode("utf-8", "replace").strip()
-        return "" if text.startswith("<") else text
-    if isinstance(given, dict):
-        return given.get("error") or given
-    return given
+        return None
+    return (given.get("error") or given) if isinstance(given, dict) else None
 
 
 def _error_codes(error: Any) -> tuple[str, ...]:
-    """Return the error's code and type, as far as it has them."""
+    """Return the code and type of a server's error, as far as it has them."""
     if not isinstance(error, dict):
         return ()
     return tuple(str(kind) for name in ("code", "type") if isinstance(kind := error.get(name), str | int))
 
 
-def _error_message(error: Any) -> str:
-    """Return the error's message, or the error as JSON when it has none."""
-    message = error
-    if isinstance(error, dict):
-        message = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
-    text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-    return text.strip() or "no reason given"
+def _first_identifier(kinds: tuple[str, ...]) -> str:
+    """Return the first of an error's code and type that is an identifier, or "" when none is."""
+    return next(filter(None, map(error_identifier, kinds)), "")
 
 
 def parse_completion(body: bytes) -> RawAnswer:
-    """Return the answer in a completion. Raise ValueError when there is none."""
+    """Return the answer in a completion. Raise UnusableAnswer when there is none."""
     given = parse_json_object(body)
     if given.get("error"):
         raise parse_stream_error(given["error"])
     choice = first_choice(given.get("choices"))
     message = choice.get("message") if choice else None
     if not isinstance(message, dict):
-        raise ValueError("it contains no message")
+        raise UnusableAnswer("it contains no message")
     usage = parse_usage(given.get("usage"))
     return RawAnswer(
         text=_answer_text(message), usage=usage, cut=choice is not None and choice.get("finish_reason") == "length"
@@ -138,39 +132,39 @@ def parse_completion(body: bytes) -> RawAnswer:
 
 
 def parse_json_object(data: bytes) -> Json:
-    """Return the JSON object in the data. Raise ValueError when it is none."""
+    """Return the JSON object in the data. Raise UnusableAnswer when it is none."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError):
-        raise ValueError("the response is not JSON") from None
+        raise UnusableAnswer("the response is not JSON") from None
     if not isinstance(given, dict):
-        raise ValueError("the response is not a JSON object")
+        raise UnusableAnswer("the response is not a JSON object")
     return given
 
 
 def first_choice(choices: Any) -> Json | None:
-    """Return the first choice, the only one requested, or None. Raise ValueError when the choices are malformed."""
+    """Return the first choice, the only one requested, or None. Raise UnusableAnswer when the choices are malformed."""
     if not choices:
         return None
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise ValueError("`choices` is not a list of objects")
+        raise UnusableAnswer("`choices` is not a list of objects")
     choice: Json = choices[0]
     return choice
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a message or a piece, also when the server sends a list of parts."""
+    """Return the text of a message or a chunk, also when the server sends a list of parts."""
     if isinstance(content, str):
         return content
     if content is None:
         return ""
     if not isinstance(content, list):
-        raise ValueError("its content is not text")
+        raise UnusableAnswer("its content is not text")
     return "".join(_part_text(part) for part in content)
 
 
 def parse_usage(usage: Any) -> Usage:
-    """Return what the completion cost; zeros where the server does not say."""
+    """Return the tokens that a completion cost; zeros where the server does not say."""
     if not isinstance(usage, dict):
         return Usage()
     details = usage.get("prompt_tokens_details")
@@ -182,7 +176,7 @@ def parse_usage(usage: Any) -> Usage:
 
 
 def _answer_text(message: Json) -> str:
-    """Return the text without the model's thinking, or the arguments of a tool call made in its place."""
+    """Return the message's text without the model's thinking, or the arguments of a tool call in its place."""
     match message.get("tool_calls"):
         case [{"function": {"arguments": str(arguments)}}, *_]:
             return arguments
@@ -194,13 +188,14 @@ def _answer_text(message: Json) -> str:
 
 @reads_outside_text
 def _strip_thinking(text: str) -> str:
-    """Return the text without its `<think>` blocks; of an unclosed block only the tag is removed."""
+    """Return a model's text without its `<think>` blocks; of an unclosed block only the tag is removed."""
     # Searched only up to the last closing tag: each opening tag after it would scan the whole rest, in quadratic time.
     end = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
     return (_THINK_BLOCK.sub("", text[:end]) + text[end:]).replace("<think>", "", 1)
 
 
 def _part_text(part: Any) -> str:
+    """Return the text of one part of a message's content; empty for an image or anything else."""
     if isinstance(part, str):
         return part
     given = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
@@ -208,4 +203,5 @@ def _part_text(part: Any) -> str:
 
 
 def _token_count(value: Any) -> int:
+    """Return the server's count of tokens; 0 for anything that is no positive integer."""
     return value if isinstance(value, int) and value > 0 else 0

@@ -89,7 +89,7 @@ def resolve_server(vendor: str, model: str, *, base_url: str | None, api_key: st
 
 
 def _openai_key(model: str) -> str:
-    """Return the key as OpenAI's own programs find it; a dummy key when only OPENAI_BASE_URL is set.
+    """Return the key in OPENAI_API_KEY; a dummy key when only OPENAI_BASE_URL is set.
 
     Raises Misconfigured when neither is set.
     """

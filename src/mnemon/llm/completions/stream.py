@@ -1,4 +1,4 @@
-"""Parse a streamed chat completion: bytes into server-sent events, events into pieces of the reply.
+"""Assemble a streamed chat completion: the data of its events into pieces of the reply.
 
 Text is passed on as it comes, a tool call when it is complete, and the end when the server says so.
 """
@@ -15,6 +15,7 @@ from mnemon.llm.completions.response import (
     parse_stream_error,
     parse_usage,
 )
+from mnemon.llm.failure import UnusableAnswer
 from mnemon.llm.protocol import Json, ReplyFinished, TextPiece, ToolRequest, Usage
 from mnemon.llm.vendor import ReplyPiece
 
@@ -30,7 +31,6 @@ _THINK_START, _THINK_END = "<think>", "</think>"
 _NO_PIECES: tuple[ReplyPiece, ...] = ()
 _KEEP_ALIVE: tuple[ReplyPiece, ...] = (None,)
 """Tells the caller that the model is working although there is no text yet."""
-_DATA_FIELD = b"data"
 
 
 @dataclass
@@ -48,6 +48,7 @@ class ReplyAssembler:
     """Assembles one reply from its chunks."""
 
     def __init__(self) -> None:
+        """Begin a model's reply of which no chunk has arrived."""
         self._calls: list[_PartialToolCall] = []
         self._usage = Usage()
         self._begun = False
@@ -59,7 +60,7 @@ class ReplyAssembler:
         """White space before the first word, sent together with it or not at all; None after the first word."""
 
     def add_chunk(self, data: bytes) -> tuple[ReplyPiece, ...]:
-        """Return the pieces that this chunk adds to the reply. Raise its error when it carries one."""
+        """Return the pieces of the reply that this chunk of the stream completes; raise the error that it carries."""
         chunk = parse_json_object(data)
         if chunk.get("error"):
             raise parse_stream_error(chunk["error"])
@@ -75,7 +76,7 @@ class ReplyAssembler:
         return self._add_delta(delta) if isinstance(delta, dict) else _NO_PIECES
 
     def finish_reply(self, *, marked: bool) -> list[ReplyPiece]:
-        """Return the tool calls and `ReplyFinished`; nothing when the stream broke off.
+        """Return the reply's tool calls and `ReplyFinished`; nothing when the stream broke off.
 
         It broke off when the server sent neither a finish reason nor, as `marked` says, `[DONE]`.
         """
@@ -87,7 +88,7 @@ class ReplyAssembler:
         return [*calls, ReplyFinished(usage=self._usage, reason="tool_calls" if calls else reason)]
 
     def _add_delta(self, delta: Json) -> tuple[ReplyPiece, ...]:
-        """Return the pieces in a delta: text at once, a keep-alive for thinking and for pieces of tool calls."""
+        """Return the pieces in a chunk's delta: text at once, a keep-alive for thinking and parts of tool calls."""
         if delta.get("refusal"):
             self._refused = True
             return _NO_PIECES
@@ -102,7 +103,7 @@ class ReplyAssembler:
         return _KEEP_ALIVE if calls else _NO_PIECES
 
     def _add_text(self, text: str) -> tuple[ReplyPiece, ...]:
-        """Return the text without thinking and leading white space, or a keep-alive while the model thinks."""
+        """Return the delta's text without thinking and leading white space, or a keep-alive while the model thinks."""
         if self._thinks or text == _THINK_START:
             self._thinks, self._thought = text != _THINK_END, True
             return _KEEP_ALIVE
@@ -116,9 +117,9 @@ class ReplyAssembler:
         return (TextPiece(text=text),)
 
     def _add_call_piece(self, piece: Any) -> None:
-        """Add a piece to its tool call: id and name come once, the arguments in pieces or all at once."""
+        """Add a part of a tool call to its call: id and name come once, the arguments in pieces or all at once."""
         if not isinstance(piece, dict):
-            raise ValueError("a piece of a tool call is not a JSON object")
+            raise UnusableAnswer("a piece of a tool call is not a JSON object")
         function = piece.get("function")
         parts: Json = function if isinstance(function, dict) else {}
         call_id, name, arguments = str(piece.get("id") or ""), str(parts.get("name") or ""), parts.get("arguments")
@@ -130,7 +131,7 @@ class ReplyAssembler:
             call.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
 
     def _find_or_add_call(self, place: Any, call_id: str, name: str) -> _PartialToolCall:
-        """Return the call that a piece continues, or a new one."""
+        """Return the tool call that an arriving part continues, or a new one."""
         if place is None:
             known = None if name or not self._calls else self._calls[-1]
         else:
@@ -143,59 +144,11 @@ class ReplyAssembler:
 
 
 def _finish_call(call: _PartialToolCall) -> ToolRequest:
-    """Return the complete tool call. Raise ValueError when its arguments are no JSON object."""
+    """Return the complete tool call. Raise UnusableAnswer when its arguments are no JSON object."""
     try:
         arguments = json.loads("".join(call.arguments) or "{}")
     except (ValueError, RecursionError):
-        raise ValueError(f"the arguments of its call to {call.name} are not JSON") from None
+        raise UnusableAnswer("the arguments of a tool call are not JSON") from None
     if arguments is not None and not isinstance(arguments, dict):
-        raise ValueError(f"the arguments of its call to {call.name} are not a JSON object")
+        raise UnusableAnswer("the arguments of a tool call are not a JSON object")
     return ToolRequest(id=call.id or f"call_{uuid4().hex}", name=call.name, arguments=arguments or {})
-
-
-class SseParser:
-    """Splits bytes as they arrive into the data of complete server-sent events.
-
-    Comments, which keep a connection alive, and fields other than `data` are ignored. Lines may end with LF, CRLF or
-    CR, as the standard allows.
-    """
-
-    def __init__(self) -> None:
-        self._line: list[bytes] = []
-        """Pieces of the incomplete line, joined once at its end: a line may arrive byte by byte."""
-        self._data: list[bytes] = []
-        self._after_cr = False
-
-    def feed(self, piece: bytes) -> list[bytes]:
-        """Return the data of the events that these bytes complete."""
-        if self._after_cr and piece.startswith(b"\n"):
-            # The previous bytes ended with CR, which already counted as the line's end: this LF belongs to it.
-            piece, self._after_cr = piece[1:], False
-        if piece:
-            self._after_cr = piece.endswith(b"\r")
-        if b"\r" in piece:
-            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        first, *lines = piece.split(b"\n")
-        self._line.append(first)
-        if not lines:
-            return []
-        lines, self._line = [b"".join(self._line), *lines[:-1]], [lines[-1]]
-        complete: list[bytes] = []
-        for line in lines:
-            if line:
-                self._read_line(line)
-            elif self._data:
-                complete.append(b"\n".join(self._data))
-                self._data = []
-        return complete
-
-    def remaining_data(self) -> bytes:
-        """Return the data of an event that was not terminated."""
-        self._read_line(b"".join(self._line))
-        return b"\n".join(self._data)
-
-    def _read_line(self, line: bytes) -> None:
-        """Collect the line's value if it is a `data` field."""
-        field, _, value = line.partition(b":")
-        if field == _DATA_FIELD:
-            self._data.append(value.removeprefix(b" "))

@@ -11,7 +11,7 @@ from mnemon.llm.scripted.server import ScriptedServer, apply_orders
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Serve the scripted model on a port of loopback until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m mnemon.llm.scripted", description=__doc__)
     parser.add_argument("--port", type=int, default=9009)
     parser.add_argument("--script", type=Path, help="a JSON file with orders, as POST /script takes them")

@@ -15,14 +15,15 @@ class ScriptedLlm:
     offline = False
 
     def __init__(self, script: Script | None = None, *, name: str = "scripted") -> None:
+        """Make a scripted model that follows this script; without one, an empty script."""
         self.name = name
         self.script = script or Script()
 
     async def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Do nothing: a scripted model has no connection."""
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
-        """Return the script's next answer. Raise ModelDown when it is no JSON object."""
+        """Return the script's next answer for the question's title; raise ModelDown when it is no JSON object."""
         scripted_request = ScriptedRequest(
             on=question.title,
             model=self.name,
@@ -43,7 +44,7 @@ class ScriptedLlm:
         return LlmAnswer(value=parsed, text=text, usage=estimate_usage(scripted_request, text, self.name))
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        """Yield the script's next reply."""
+        """Yield the script's next reply in its pieces, broken off where a fault says so."""
         scripted_request = ScriptedRequest(
             on=CHAT_TITLE,
             model=self.name,
@@ -71,16 +72,16 @@ class ScriptedLlm:
 
 
 async def _apply_fault(fault: ScriptedFault | None) -> None:
-    """Do what the fault does before anything is sent: wait, or raise ModelDown."""
+    """Do what a scripted fault does before anything is sent: wait, or raise ModelDown."""
     match fault.kind if fault else None:
         case "slow" if fault:
             await fault.wait_out()
-        case "dead" | "rate_limited" | "error":
+        case "dead" | "rate_limited" | "rejected" | "error":
             raise ModelDown("The scripted model was told to fail. Ask again.")
 
 
 async def _break_reply(fault: ScriptedFault) -> None:
-    """Do what the fault does in the middle of a reply: raise ModelDown, or hang."""
+    """Do what a scripted fault does in the middle of a reply: raise ModelDown, or hang."""
     match fault.kind:
         case "cut" | "garbage":
             raise ModelDown("The scripted model was told to break off. Ask again.")

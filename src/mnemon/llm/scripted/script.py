@@ -21,12 +21,13 @@ from typing import Any, Literal
 
 from mnemon.llm.protocol import Json, LlmMessage, ToolRequest, Usage
 
-FaultKind = Literal["dead", "slow", "rate_limited", "error", "garbage", "cut", "hang"]
+FaultKind = Literal["dead", "slow", "rate_limited", "rejected", "error", "garbage", "cut", "hang"]
 """What goes wrong:
 
 dead          the connection is closed without a response
 slow          the response comes after `seconds`, or when the faults are cleared
 rate_limited  429 with Retry-After: `seconds`
+rejected      400 with a message that quotes the prompt, as some providers do
 error         500
 garbage       200 with a body that is not JSON; for a question, an answer that is not JSON
 cut           the connection breaks after `after` pieces
@@ -38,13 +39,13 @@ EMBEDDINGS_TITLE = "embeddings"
 
 
 def empty_answer(schema: Json) -> Json:
-    """Return an object with only what the schema requires, each value as empty as it allows."""
+    """Return an object with only what the JSON schema requires, each value as empty as it allows."""
     value = _empty_value(schema, schema)
     return value if isinstance(value, dict) else {}
 
 
 def _empty_value(schema: Json, root: Json) -> Any:
-    """Return the smallest value that the schema allows: its constant, default, first choice, null or an empty one."""
+    """Return the smallest value a JSON schema allows: its constant, default, first choice, null or an empty one."""
     schema = _resolve_ref(schema, root)
     for fixed in ("const", "default"):
         if fixed in schema:
@@ -59,7 +60,7 @@ def _empty_value(schema: Json, root: Json) -> Any:
 
 
 def _empty_of_type(schema: Json, root: Json) -> Any:
-    """Return the smallest value of the schema's type."""
+    """Return the smallest value of the JSON schema's type."""
     kind = schema.get("type", "object" if "properties" in schema else "null")
     if isinstance(kind, list):
         return None if "null" in kind else _empty_value({**schema, "type": kind[0]}, root)
@@ -80,7 +81,7 @@ def _empty_of_type(schema: Json, root: Json) -> Any:
 
 
 def _resolve_ref(schema: Json, root: Json) -> Json:
-    """Return the schema that a `$ref`, or an `allOf` of one, stands for."""
+    """Return the JSON schema that a `$ref`, or an `allOf` of one, stands for."""
     while "$ref" in schema:
         target: Any = root
         for step in schema["$ref"].removeprefix("#/").split("/"):
@@ -111,12 +112,12 @@ class ScriptedRequest:
 
     @property
     def title(self) -> str | None:
-        """The schema's title; None for a chat."""
+        """Return the title of the schema that the request asks to fill; None for a chat."""
         return self.on if self.schema is not None else None
 
     @property
     def prompt(self) -> str:
-        """The content of the last user message."""
+        """Return the content of the request's last user message."""
         return next((m.content for m in reversed(self.messages) if m.role == "user"), "")
 
 
@@ -134,7 +135,7 @@ class ScriptedReply:
 
     @property
     def text(self) -> str:
-        """The whole text."""
+        """Return the reply's pieces as one text."""
         return "".join(self.pieces)
 
 
@@ -159,7 +160,7 @@ class ScriptedFault:
     """Whether the faults were cleared since; a request that waits because of it goes on."""
 
     async def wait_out(self) -> None:
-        """Wait until `seconds` have passed or the faults were cleared."""
+        """Wait until the fault's `seconds` have passed or the faults were cleared."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self.seconds
         while not self.over and (left := end - loop.time()) > 0:  # noqa: ASYNC110 cleared by another thread
@@ -170,6 +171,7 @@ class Script:
     """A queue of replies, a queue and a default answer per title, and a list of faults; records every request."""
 
     def __init__(self, *, fallback: ReplySource = "Understood.") -> None:
+        """Begin an empty script of a model; `fallback` is the reply to a chat that has none scripted."""
         self.asked: list[ScriptedRequest] = []
         """Every request, oldest first, failed ones included."""
         self._fallback = fallback
@@ -182,21 +184,21 @@ class Script:
         self._lock = threading.Lock()
 
     def add_replies(self, *replies: ReplySource) -> None:
-        """Queue replies for the next chats, one each; after them the default reply is used."""
+        """Queue scripted replies for the next chats, one each; after them the default reply is used."""
         with self._lock:
             self._replies.extend(replies)
 
     def set_default_reply(self, reply: ReplySource) -> None:
-        """Use this reply whenever the queue is empty."""
+        """Use this scripted reply for a chat whenever the queue of replies is empty."""
         self._fallback = reply
 
     def add_answers(self, title: str, *answers: AnswerSource) -> None:
-        """Queue answers for the next questions with this title, one each."""
+        """Queue scripted answers for the next questions with this title, one each."""
         with self._lock:
             self._answers.setdefault(title, deque()).extend(answers)
 
     def set_default_answer(self, title: str, answer: AnswerSource) -> None:
-        """Use this answer whenever the title's queue is empty, in place of the smallest valid one."""
+        """Use this answer for questions whose title has an empty queue, in place of the smallest valid one."""
         with self._lock:
             self._standing[title] = answer
 
@@ -209,14 +211,14 @@ class Script:
         after: int = 1,
         seconds: float = 1.0,
     ) -> None:
-        """Fail the next `times` requests (None: until cleared), all of them or only those `on` one kind."""
+        """Make the next `times` requests fail (None: until cleared), all of them or only those `on` one kind."""
         with self._lock:
             made = ScriptedFault(kind=kind, on=on, times=times, after=after, seconds=seconds)
             self._faults.append(made)
             self._scripted_faults.append(made)
 
     def clear_faults(self) -> None:
-        """Remove all faults; requests that are being delayed are answered now."""
+        """Remove all scripted faults; requests that are being delayed are answered now."""
         with self._lock:
             # Faults that are used up too: one of them may be delaying a request just now.
             for fault in self._scripted_faults:
@@ -225,7 +227,7 @@ class Script:
             self._scripted_faults.clear()
 
     def clear(self) -> None:
-        """Forget replies, answers, faults and recorded requests."""
+        """Remove the script's replies, answers and faults, and the requests it recorded."""
         with self._lock:
             for queue in (
                 self._replies,
@@ -238,11 +240,11 @@ class Script:
                 queue.clear()
 
     def requests_on(self, on: str) -> list[ScriptedRequest]:
-        """Return the requests of one kind, oldest first: `chat`, `embeddings`, or a title."""
+        """Return the recorded requests of one kind, oldest first: `chat`, `embeddings`, or a title."""
         return [request for request in self.asked if request.on == on]
 
     def record_request(self, request: ScriptedRequest) -> ScriptedFault | None:
-        """Record the request and return the fault that applies to it, which is then used up by one."""
+        """Record the request and return the fault that applies to it, which is then used up by one, or None."""
         with self._lock:
             self.asked.append(request)
             for fault in self._faults:
@@ -255,14 +257,15 @@ class Script:
         return None
 
     def next_reply(self, request: ScriptedRequest) -> ScriptedReply:
-        """Return the reply to this chat."""
+        """Return the scripted reply to this chat, the next of the queue or the default, and take it off the queue."""
         with self._lock:
             source = self._replies.popleft() if self._replies else self._fallback
+        # Outside the lock, which is not reentrant: a scripted function may use the script itself.
         made = source(request) if callable(source) else source
         return made if isinstance(made, ScriptedReply) else ScriptedReply(pieces=split_words(made))
 
     def next_answer(self, request: ScriptedRequest) -> Json | str:
-        """Return the answer to this question."""
+        """Return the scripted answer to this question: the title's next, its default, or the smallest valid one."""
         with self._lock:
             queue = self._answers.get(request.on)
             answer = queue.popleft() if queue else self._standing.get(request.on)
@@ -272,12 +275,12 @@ class Script:
 
 
 def tool_call_reply(name: str, /, **arguments: Any) -> ScriptedReply:
-    """Return a reply that is one tool call."""
+    """Return a scripted reply that is one tool call."""
     return tool_calls_reply((name, arguments))
 
 
 def tool_calls_reply(*requests: tuple[str, Json]) -> ScriptedReply:
-    """Return a reply that is several tool calls at once."""
+    """Return a scripted reply that is several tool calls at once."""
     return ScriptedReply(
         calls=tuple(
             ToolRequest(id=f"call_{number}_{name}", name=name, arguments=arguments)
@@ -293,7 +296,7 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def estimate_usage(request: ScriptedRequest, reply: str, model: str) -> Usage:
-    """Return an estimate of the usage: four characters to a token, nothing cached."""
+    """Return an estimate of the tokens of a request and its reply: four characters to one, nothing cached."""
     prompts: Sequence[str] = (request.system, *(message.content for message in request.messages))
     return Usage(
         input_tokens=sum(len(text) + 3 for text in prompts) // 4,

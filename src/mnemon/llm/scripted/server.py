@@ -27,7 +27,7 @@ Writer: TypeAlias = asyncio.StreamWriter
 
 
 def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
-    """Carry out a request to `/script` and return the response's body."""
+    """Carry out a request to `/script` (read, add to or clear the script) and return the response's body."""
     if method == "GET" and path == "/script/asked":
         return {
             "asked": [{"on": request.on, "headers": request.headers, "body": request.body} for request in script.asked]
@@ -40,7 +40,7 @@ def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
 
 
 def apply_orders(script: Script, orders: Json) -> None:
-    """Add what the orders contain to the script."""
+    """Add the replies, answers and faults of the orders, as `POST /script` takes them, to the script."""
     if orders.get("heals"):
         script.clear_faults()
     script.add_replies(*(_parse_reply(reply) for reply in orders.get("replies", ())))
@@ -55,7 +55,7 @@ def apply_orders(script: Script, orders: Json) -> None:
 
 
 def _parse_reply(raw: Any) -> ReplyLike:
-    """Return the reply that an order describes: a text, or an object with pieces and calls."""
+    """Return the scripted reply that an order describes: a text, or an object with pieces and calls."""
     if isinstance(raw, str):
         return raw
     calls = tuple(
@@ -72,6 +72,7 @@ class ScriptedServer:
     """
 
     def __init__(self, script: Script | None = None, *, port: int = 0, models: tuple[str, ...] = ("scripted",)) -> None:
+        """Make a scripted model server; port 0 chooses a free one when it starts."""
         self.script = script or Script()
         self.port = port
         self._models = models
@@ -81,20 +82,22 @@ class ScriptedServer:
 
     @property
     def url(self) -> str:
-        """The base URL to give to a client."""
+        """Return the base URL to give to a client, valid once the server listens."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:
+        """Start the scripted model server."""
         self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Stop the scripted model server."""
         self.stop()
 
     def start(self) -> None:
-        """Start to listen; from then on `url` is valid. Raise RuntimeError when the port cannot be opened."""
+        """Start the server's thread and wait until it listens; raise RuntimeError when the port cannot be opened."""
         listening = threading.Event()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self.serve(listening)), name="scripted-model", daemon=True
@@ -104,18 +107,19 @@ class ScriptedServer:
             raise RuntimeError(f"the scripted server could not listen on port {self.port}")
 
     def stop(self) -> None:
-        """Stop listening and break open connections."""
+        """Stop listening, break open connections and end the server's thread."""
         if self._thread and self._loop and self._stopping:
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
         self._thread = None
 
     async def serve(self, listening: threading.Event | None = None) -> None:
-        """Serve until stopped; set `listening` when the port is open."""
+        """Serve the scripted model until stopped; set `listening` when the port is open."""
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         open_now: set[asyncio.Task[None]] = set()
 
         async def handle_connection(reader: Reader, writer: Writer) -> None:
+            """Answer a connection's requests one after another until one ends it, then abort it."""
             task = asyncio.current_task()
             assert task is not None
             open_now.add(task)
@@ -140,7 +144,7 @@ class ScriptedServer:
         await asyncio.gather(*open_now, return_exceptions=True)
 
     async def _handle_request(self, reader: Reader, writer: Writer) -> bool:
-        """Answer one request; return False when the connection is to be closed."""
+        """Answer one HTTP request as OpenAI's API does; return False when the connection is to be closed."""
         method, target, headers, raw = await _read_request(reader)
         path = urlsplit(target).path
         if path.startswith("/script"):
@@ -151,6 +155,9 @@ class ScriptedServer:
             return await _send_json(writer, 404, openai_wire.error_body(f"no such route: {method} {path}", "not_found"))
         request = openai_wire.parse_request(path, json.loads(raw), headers)
         fault = self.script.record_request(request)
+        if fault and fault.kind == "rejected":
+            said = f"Invalid content: {request.prompt}"
+            return await _send_json(writer, 400, openai_wire.error_body(said, "invalid_request_error"))
         if fault and fault.kind in ("dead", "rate_limited", "error", "garbage"):
             return await _send_fault(writer, fault)
         if fault and fault.kind == "slow":
@@ -159,7 +166,7 @@ class ScriptedServer:
         return await self._respond(writer, request, fault)
 
     async def _respond(self, writer: Writer, request: ScriptedRequest, fault: ScriptedFault | None) -> bool:
-        """Send the scripted response; return False when the connection is to be closed."""
+        """Send the scripted response, broken as the fault says; return False when the connection is to be closed."""
         if request.on == "embeddings":
             return await _send_json(writer, 200, openai_wire.embeddings_body(request.body), fault=fault)
         if request.schema is None:
@@ -174,9 +181,10 @@ class ScriptedServer:
 
 
 async def _read_request(reader: Reader) -> tuple[str, str, dict[str, str], bytes]:
-    """Return method, target, headers with lower-case names, and body of the next request."""
+    """Return method, target, headers with lower-case names, and body of the connection's next request."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.rstrip().split("\r\n")
+    # No HTTP library: a library would refuse to send the broken responses that faults want.
     method, target, _ = first.split(" ", 2)
     headers = {name.strip().lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
     if headers.get("transfer-encoding", "").lower() == "chunked":
@@ -185,6 +193,7 @@ async def _read_request(reader: Reader) -> tuple[str, str, dict[str, str], bytes
 
 
 async def _read_chunked(reader: Reader) -> bytes:
+    """Return a request body that is sent in chunks."""
     body = b""
     while size := int((await reader.readline()).split(b";")[0], 16):
         body += await reader.readexactly(size)
@@ -196,10 +205,11 @@ async def _read_chunked(reader: Reader) -> bytes:
 async def _send_json(
     writer: Writer, status: int, body: Json, *, fault: ScriptedFault | None = None, extra: str = ""
 ) -> bool:
-    """Send a whole body, or half of it for a fault; return False when the connection is to be closed."""
+    """Send a whole JSON body, or half of it for a fault; return False when the connection is to be closed."""
     raw = json.dumps(body, ensure_ascii=False).encode()
     head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n{extra}"
     writer.write(f"{head}content-length: {len(raw)}\r\n\r\n".encode())
+    # The header promised the whole: to the client this is a body cut off, not a short one.
     writer.write(raw[: len(raw) // 2] if fault else raw)
     await writer.drain()
     if fault and fault.kind == "hang":
@@ -225,7 +235,7 @@ async def _send_events(writer: Writer, events: Iterator[str], fault: ScriptedFau
 
 
 async def _send_fault(writer: Writer, fault: ScriptedFault) -> bool:
-    """Send what the fault sends in place of a response; return False when the connection is to be closed."""
+    """Send what a scripted fault sends in place of a response; return False when the connection is to be closed."""
     match fault.kind:
         case "rate_limited":
             extra = f"retry-after: {fault.seconds:g}\r\n"

@@ -34,11 +34,11 @@ class Aliases:
 
     @staticmethod
     def from_links(links: Iterable[AliasLink]) -> "Aliases":
-        """Return the aliases with these links."""
+        """Return the aliases that consist of these links."""
         return Aliases(MappingProxyType({link.alias: link for link in links}))
 
     def resolve(self, key: str) -> str:
-        """Return the entity key that a stored key is resolved to."""
+        """Return the entity key that a stored key is resolved to, through all merges."""
         while key in self.links:
             key = self.links[key].target
         return key
@@ -50,7 +50,7 @@ class Aliases:
         return (root, *sorted(one for one in known if one != root and self.resolve(one) == root))
 
     def link_for(self, source: str, into: str, merge_id: str, made_by: Literal["person", "rule"]) -> AliasLink | None:
-        """Return the link that a merge would add; None if both keys are one entity already."""
+        """Return the link that merging two entity keys would add; None if both are one entity already."""
         # Roots are linked, never members: the forest stays free of cycles, and removing one link splits it exactly.
         alias, target = self.resolve(source), self.resolve(into)
         if alias == target:
@@ -58,11 +58,11 @@ class Aliases:
         return AliasLink(alias=alias, target=target, asked_from=source, merge_id=merge_id, made_by=made_by)
 
     def with_link(self, link: AliasLink) -> "Aliases":
-        """Return the aliases after the merge that made this link."""
+        """Return the person's aliases with one more link, that of a merge."""
         return Aliases.from_links((*self.links.values(), link))
 
     def link_to_undo(self, key: str, source: str) -> AliasLink | None:
-        """Return the link whose removal splits the two: the latest that named `source`, else the latest.
+        """Return the link whose removal splits two entity keys: the latest that named `source`, else the latest.
 
         None if the two are not merged.
         """
@@ -77,7 +77,7 @@ class Aliases:
         return max(named or between.values(), key=lambda link: link.merge_id, default=None)
 
     def _link_path(self, key: str) -> list[AliasLink]:
-        """Return the links from the key up to its root."""
+        """Return the links from an entity key up to its root."""
         path = []
         while key in self.links:
             path.append(self.links[key])
@@ -85,5 +85,5 @@ class Aliases:
         return path
 
     def without_link(self, link: AliasLink) -> "Aliases":
-        """Return the aliases as if this link had never been made."""
+        """Return the person's aliases as if this link had never been made."""
         return Aliases.from_links(one for one in self.links.values() if one != link)

@@ -67,9 +67,10 @@ class PairJudgement:
 
 
 def judge_pair(one: EntityCandidate, two: EntityCandidate) -> PairJudgement:
-    """Judge whether two entities are one; the order of the two does not matter."""
+    """Return whether to merge two entities, suggest it or keep them apart, and why, in whatever order."""
     if one.type is not two.type:
         return _no_match("different kinds of entity")
+    # Sorted, so that the judgement does not depend on the order of the two.
     first, second = sorted((one, two), key=lambda c: (c.key, c.label))
     likeness = name_likeness(one.type, first.label, second.label)
     if likeness is NameLikeness.OTHER:
@@ -91,13 +92,14 @@ def judge_pair(one: EntityCandidate, two: EntityCandidate) -> PairJudgement:
 
 
 def _no_match(reason: str) -> PairJudgement:
+    """Return the judgement that keeps two entities apart for this reason."""
     return PairJudgement(
         verdict=PairVerdict.APART, likeness=NameLikeness.OTHER, fit=SurroundingsFit.NONE, score=0.0, reasons=(reason,)
     )
 
 
 def _decide_verdict(likeness: NameLikeness, context: SurroundingsComparison) -> PairVerdict:
-    """Decide by a table: the likeness of the names against the fit of their surroundings."""
+    """Return the verdict by a table: the likeness of the names against the fit of their surroundings."""
     if context.fit is SurroundingsFit.CONFLICT:
         # The same name with conflicting facts may be one entity that changed, or two: a person has to decide.
         return PairVerdict.SUGGEST if likeness is NameLikeness.SAME else PairVerdict.APART
@@ -117,6 +119,7 @@ def _decide_verdict(likeness: NameLikeness, context: SurroundingsComparison) -> 
 
 
 def _list_reasons(likeness: NameLikeness, context: SurroundingsComparison) -> tuple[str, ...]:
+    """Return in words why two entities may be one, for the suggestion and the merge log."""
     names = {
         NameLikeness.DOUBTFUL: "the names are alike, with a difference that matters",
         NameLikeness.ALIKE: "the names may be one misheard",
@@ -135,7 +138,7 @@ def _list_reasons(likeness: NameLikeness, context: SurroundingsComparison) -> tu
 
 
 def name_likeness(entity_type: EntityType, one: str, two: str) -> NameLikeness:
-    """Return how similar two labels of one entity type are."""
+    """Return how similar two names of one entity type are."""
     a, b = parse_name(entity_type, one), parse_name(entity_type, two)
     if not a.words or not b.words or _numbers_in(a) != _numbers_in(b):
         return NameLikeness.OTHER
@@ -147,16 +150,19 @@ def name_likeness(entity_type: EntityType, one: str, two: str) -> NameLikeness:
     if a.generation != b.generation:
         # Father and son share a name and most of their surroundings.
         return min(likeness, NameLikeness.DOUBTFUL)
+    # "Kestrel App" may be another thing than "Kestrel", "Dr. Smith" someone else than "Smith".
     if a.loose != b.loose or (a.titled != b.titled and min(len(a.words), len(b.words)) == 1):
         return min(likeness, NameLikeness.PART)
     return likeness
 
 
 def _numbers_in(name: ParsedName) -> frozenset[str]:
+    """Return the spellings of a name's words that contain a digit: names with other numbers are others."""
     return frozenset(s for word in name.words for s in word if any(c.isdigit() for c in s))
 
 
 def _words_likeness(entity_type: EntityType, a: ParsedName, b: ParsedName) -> NameLikeness:
+    """Return how similar the words of two names are, without looking at titles and generations."""
     if entity_type is EntityType.PLACE:
         return _place_likeness(a, b)
     if _joined_spellings(a) & _joined_spellings(b):
@@ -172,6 +178,7 @@ def _words_likeness(entity_type: EntityType, a: ParsedName, b: ParsedName) -> Na
 
 
 def _place_likeness(a: ParsedName, b: ParsedName) -> NameLikeness:
+    """Return how similar two names of places are; another region makes them others."""
     if a.qualifier and b.qualifier and a.qualifier != b.qualifier:
         return NameLikeness.OTHER
     same_region = a.qualifier == b.qualifier
@@ -190,7 +197,9 @@ def _place_likeness(a: ParsedName, b: ParsedName) -> NameLikeness:
 
 
 def _person_likeness(a: tuple[WordSpellings, ...], b: tuple[WordSpellings, ...]) -> NameLikeness:
+    """Return how similar two names of persons are: full names, first or last name alone, middle names."""
     if len(a) == len(b):
+        # The same words in another order, as in "Smith, John".
         if len(a) > 1 and all(any(x & y for y in b) for x in a) and all(any(x & y for x in a) for y in b):
             return NameLikeness.VARIANT
         return _combine_word_likeness([word_likeness(x, y) for x, y in zip(a, b, strict=True)])
@@ -208,7 +217,7 @@ def _person_likeness(a: tuple[WordSpellings, ...], b: tuple[WordSpellings, ...])
 
 
 def _combine_word_likeness(likenesses: list[WordLikeness]) -> NameLikeness:
-    """Combine the likeness of each pair of words: at most one word may differ, and only slightly."""
+    """Return the likeness of two names from that of their words: at most one may differ, slightly."""
     if WordLikeness.OTHER in likenesses:
         return NameLikeness.OTHER
     changed = [t for t in likenesses if t is not WordLikeness.EQUAL]
@@ -222,7 +231,7 @@ def _combine_word_likeness(likenesses: list[WordLikeness]) -> NameLikeness:
 
 
 def _joined_spellings(name: ParsedName) -> frozenset[str]:
-    """Return the name as one word, with the shortest spelling of every word and with the longest."""
+    """Return a name as one word, with the shortest spelling of every word and with the longest."""
     return frozenset(
         {"".join(min(w, key=_length_key) for w in name.words), "".join(max(w, key=_length_key) for w in name.words)}
     )
@@ -238,4 +247,5 @@ def _is_acronym_of(short: ParsedName, long: ParsedName) -> bool:
 
 
 def _length_key(spelling: str) -> tuple[int, str]:
+    """Return a spelling's sort key: shorter first, then alphabetical."""
     return len(spelling), spelling

@@ -32,7 +32,7 @@ class MergeResult:
 
 
 async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeResult:
-    """Merge two entities under the key `into` if possible; nothing stored changes except the alias.
+    """Merge two entities by hand under the key `into` if possible; nothing stored changes except the alias.
 
     Raises Invalid if both keys are the same, NotFound if one is not known.
     """
@@ -55,7 +55,7 @@ async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeR
 
 
 async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLink:
-    """Undo the merge that made the two one; the rule does not merge them again. Return the removed link.
+    """Undo the merge that made two entities one, for the rule too, and return the removed link.
 
     Raises Conflict if they are not merged, NotFound if a key is not known.
     """
@@ -73,7 +73,7 @@ async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLi
 
 
 async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]) -> int:
-    """Merge every clear case and return how many; skip what was merged or split in the meantime.
+    """Merge every proposal that is a clear case and return how many; skip what changed in the meantime.
 
     Nothing is merged for a person who was forgotten in the meantime.
     """
@@ -95,12 +95,13 @@ async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]
 
 
 def _is_kept_apart(link: AliasLink, aliases: Aliases, apart: frozenset[frozenset[str]]) -> bool:
+    """Say whether a person has split any of the keys that the link would make one."""
     groups = aliases.member_keys(link.alias), aliases.member_keys(link.target)
     return any(frozenset({one, two}) in apart for one in groups[0] for two in groups[1])
 
 
 async def _load_aliases_for(tx: Tx, scope: Scope, *keys: str) -> Aliases:
-    """Return the aliases; raise NotFound for a key that neither a memory nor a link has."""
+    """Return the person's aliases; raise NotFound for an entity key that neither a memory nor a link has."""
     aliases = await store.load_aliases(tx, scope)
     linked = set(aliases.links) | {link.target for link in aliases.links.values()}
     mentioned = {ref for one in await store.all_entity_refs(tx, scope) for ref in one}
@@ -110,17 +111,19 @@ async def _load_aliases_for(tx: Tx, scope: Scope, *keys: str) -> Aliases:
 
 
 async def _store_link(tx: Tx, scope: Scope, link: AliasLink, reasons: tuple[str, ...]) -> None:
+    """Insert an alias and write the merge to the log, with its reasons."""
     await store.add_link(tx, scope, link)
     await store.log_merge(tx, scope, link, reasons)
 
 
 async def _remove_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
+    """Delete an alias and write the split to the log."""
     await store.delete_link(tx, scope, link)
     await store.log_split(tx, scope, link.merge_id)
 
 
 async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """Record pairs that the rule would merge again as kept apart; for any other pair the split is enough."""
+    """Record the pairs that the rule would merge again as kept apart; for any other the split is enough."""
     known = {one.key: one for one in match_candidates(await store.list_mentions(tx, scope))}
     for one in {link.alias, link.asked_from}:
         pair = known.get(one), known.get(link.target)
@@ -131,7 +134,7 @@ async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
 def open_proposals(
     mentions: list[store.EntityMention], aliases: Aliases, apart: frozenset[frozenset[str]]
 ) -> list[MergeProposal]:
-    """Return the merges that are proposed and not made yet, best first."""
+    """Return the merges of entities that are proposed and not made yet, best first."""
     return [
         proposal
         for proposal in propose_merges(match_candidates(mentions), apart)
@@ -140,9 +143,10 @@ def open_proposals(
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return the job that merges clear cases."""
+    """Return the job that merges a person's entities where the case is clear."""
 
     async def run(attempt: Attempt) -> None:
+        """Merge the clear cases of the person whose id is the work's key."""
         # No persona: what was said to one in private must not decide what all of them see.
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
         async with services.db.tx(scope.org_id) as tx:

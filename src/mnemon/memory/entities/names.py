@@ -70,12 +70,13 @@ def plain_words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=20_000)
 def _shortest_spelling(word: str) -> str:
+    """Return the shortest Latin spelling of a word, cached."""
     return min(latin_spellings(word), key=_length_key)
 
 
 @lru_cache(maxsize=20_000)
 def parse_name(entity_type: EntityType, label: str) -> ParsedName:
-    """Parse the name in a label of this entity type."""
+    """Return the parts of an entity's name: its words in all spellings, titles, region and the like."""
     joined = re.sub(r"(?<=\w)['’.](?=\w)", "", label.replace("&", " and "))
     if entity_type is EntityType.PLACE:
         return _parse_place(joined)
@@ -88,7 +89,7 @@ def parse_name(entity_type: EntityType, label: str) -> ParsedName:
 
 
 def _parse_person(words: list[WordSpellings]) -> ParsedName:
-    """Parse a person's name: set aside titles, generation suffixes and particles."""
+    """Return the parts of a person's name, with titles, generation suffixes and particles set aside."""
     # A label of titles only, such as "Doctor", keeps them: see `core or words`.
     titles = {word for word in words if word & lexicon.TITLES}
     generations = [min(word & lexicon.GENERATION_SUFFIXES) for word in words[1:] if word & lexicon.GENERATION_SUFFIXES]
@@ -105,14 +106,14 @@ def _parse_person(words: list[WordSpellings]) -> ParsedName:
 
 
 def _strip_words(words: list[WordSpellings], form: frozenset[str], loose: frozenset[str]) -> ParsedName:
-    """Remove the words of the form and the generic ones, unless nothing would be left."""
+    """Return the name without the words of the form and the generic ones, unless nothing would be left."""
     kept = [word for word in words if not word & form] or words
     tight = [word for word in kept if not word & loose] or kept
     return ParsedName(words=tuple(tight), loose=len(tight) < len(kept))
 
 
 def _parse_place(label: str) -> ParsedName:
-    """Parse a place: expand abbreviations; what follows the comma is the region."""
+    """Return the parts of a place's name, abbreviations expanded; what follows the comma is the region."""
     head, _, tail = label.partition(",")
     if not plain_words(head):  # nothing but signs: then what follows is the name
         head, tail = tail, ""
@@ -126,19 +127,23 @@ def _parse_place(label: str) -> ParsedName:
 
 
 def _spellings_of(word: str, head: str) -> WordSpellings:
+    """Return all spellings of a place's word, found again in its original label; itself if it was expanded."""
     found = [latin_spellings(raw) for raw in _WORD_PATTERN.findall(head) if word in latin_spellings(raw)]
     return found[0] if found else frozenset({word})
 
 
 def _length_key(spelling: str) -> tuple[int, str]:
+    """Return a spelling's sort key: shorter first, then alphabetical."""
     return len(spelling), spelling
 
 
 def _to_hiragana(text: str) -> str:
+    """Return the text with katakana as hiragana, so that both spell one name."""
     return "".join(chr(ord(c) - 0x60) if "ァ" <= c <= "ヶ" else c for c in text)
 
 
 def _to_latin(text: str) -> str:
+    """Return the text in plain Latin letters without accents; kana and Hangul stay as they are."""
     bare = normalize_text("NFD", text.translate(_TRANSLITERATION))
     # Kana and Hangul are composed of parts that NFD would take apart; they have no Latin spelling here.
     if any("぀" <= c <= "ヿ" or "가" <= c <= "힣" for c in text):

@@ -34,7 +34,7 @@ class EntityOverview:
 
     @property
     def card(self) -> Card:
-        """Return its card; without an important fact, a card with no facts."""
+        """Return the entity's card; without an important fact, a card with no facts."""
         keys = {self.key, *self.aliases}
         cards = entity_cards([self.key], self.memories, lambda key: self.key if key in keys else key)
         facts, ids = (cards[0].facts, cards[0].memory_ids) if cards else ((), ())
@@ -52,7 +52,7 @@ class CoMention:
 
 
 def entity_overviews(mentions: Sequence[EntityMention], aliases: Aliases) -> list[EntityOverview]:
-    """Return every entity that is mentioned, by key."""
+    """Return every entity that the person's memories mention, by key, with those memories."""
     about: dict[str, list[StoredMemory]] = defaultdict(list)
     for one in mentions:
         for root in dict.fromkeys(map(aliases.resolve, one.memory.entity_refs)):
@@ -61,6 +61,7 @@ def entity_overviews(mentions: Sequence[EntityMention], aliases: Aliases) -> lis
 
 
 def _build_overview(key: str, memories: list[StoredMemory], aliases: Aliases) -> EntityOverview:
+    """Return one entity with its label, aliases, memories and the time of its last mention."""
     return EntityOverview(
         key=key,
         type=_type_of(key, memories),
@@ -73,12 +74,13 @@ def _build_overview(key: str, memories: list[StoredMemory], aliases: Aliases) ->
 
 
 def _type_of(key: str, memories: Sequence[StoredMemory]) -> EntityType:
+    """Return an entity's type by its key, else by its latest memory."""
     kind = split_key(key)[0]
     return EntityType(kind) if kind in set(EntityType) else memories[-1].entity_type
 
 
 def _label_of(key: str, memories: Sequence[StoredMemory], aliases: Aliases) -> str:
-    """Return the label in the latest memory under the key itself, else under an alias, else the key as words.
+    """Return an entity's name by the latest memory under its key, else under an alias, else the key as words.
 
     Only the most trusted memories count.
     """
@@ -91,11 +93,12 @@ def _label_of(key: str, memories: Sequence[StoredMemory], aliases: Aliases) -> s
 
 
 def match_candidates(mentions: Sequence[EntityMention]) -> list[EntityCandidate]:
-    """Return every stored key with what is known about it, as candidates for matching."""
+    """Return every stored entity key with what is known about it, as candidates for matching."""
     about: dict[str, list[EntityMention]] = defaultdict(list)
     for one in mentions:
         for ref in one.memory.entity_refs:
             about[ref].append(one)
+    # Matching compares stored keys, also those that are merged already.
     no_aliases = Aliases()
     return [
         EntityCandidate(
@@ -117,6 +120,7 @@ def match_candidates(mentions: Sequence[EntityMention]) -> list[EntityCandidate]
 
 def co_mentions(mentions: Sequence[EntityMention], aliases: Aliases) -> list[CoMention]:
     """Return pairs of entities that one memory or one turn mentions, most frequent first."""
+    # Labels by their first word: each memory's words are looked up once, instead of every label in it.
     named: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
     for one in entity_overviews(mentions, aliases):
         label = plain_words(one.label)
@@ -136,7 +140,7 @@ def co_mentions(mentions: Sequence[EntityMention], aliases: Aliases) -> list[CoM
 
 
 def _keys_named_in(words: Sequence[str], named: Mapping[str, list[tuple[tuple[str, ...], str]]]) -> set[str]:
-    """Return the keys whose label is among the words; `named` has the labels by their first word."""
+    """Return the entity keys whose label is among the words; `named` has the labels by their first word."""
     return {
         key
         for position, word in enumerate(words)

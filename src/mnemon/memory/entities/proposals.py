@@ -28,7 +28,7 @@ class MergeProposal:
 def propose_merges(
     candidates: Sequence[EntityCandidate], kept_apart: frozenset[frozenset[str]] = frozenset()
 ) -> list[MergeProposal]:
-    """Return what to merge and what to suggest, best first, without pairs that a person split.
+    """Return which entities to merge and which merges to suggest, best first, without pairs a person split.
 
     A merge is clear only if nothing else could be meant: if one of the two could also be a third entity that the other
     certainly is not, it is a suggestion.
@@ -43,6 +43,7 @@ def propose_merges(
 
     # "Anna" may be Anna Smith or Anna Jones, who are certainly two: then neither merge is clear.
     def is_ambiguous(one: str, two: str) -> bool:
+        """Say whether one of the two could also be a third entity that the other is not."""
         return any(
             judge_pair(by_key[other], by_key[third]).verdict is PairVerdict.APART
             for own, other in ((one, two), (two, one))
@@ -63,6 +64,7 @@ def _build_proposal(
     judgement: PairJudgement,
     ambiguous: Callable[[str, str], bool],
 ) -> MergeProposal:
+    """Return the proposal to merge a pair of entities, only suggested where that is ambiguous or mixes trust."""
     into, source = sorted(pair, key=lambda key: _precedence_key(by_key[key]))
     if judgement.verdict is PairVerdict.MERGE and ambiguous(source, into):
         judgement = _demote_to_suggestion(judgement, "could also be another entity")
@@ -73,16 +75,18 @@ def _build_proposal(
 
 
 def _demote_to_suggestion(judgement: PairJudgement, reason: str) -> PairJudgement:
+    """Return the judgement as a suggestion, with one more reason."""
     return replace(judgement, verdict=PairVerdict.SUGGEST, reasons=(*judgement.reasons, reason))
 
 
 def _precedence_key(candidate: EntityCandidate) -> tuple[int, int, str]:
-    """Return the sort key for the key that remains: longest name, most facts, alphabetical."""
+    """Return the sort key for which entity key remains: longest name, most facts, alphabetical."""
     name = parse_name(candidate.type, candidate.label)
     return (-len(name.words) - len(name.qualifier), -len(candidate.surroundings.facts), candidate.key)
 
 
 def _judge_all(candidates: Sequence[EntityCandidate]) -> dict[frozenset[str], PairJudgement]:
+    """Return the judgement of every pair of entities that could be one."""
     judged: dict[frozenset[str], PairJudgement] = {}
     for one, two in _candidate_pairs(candidates):
         pair = frozenset({one.key, two.key})
@@ -92,7 +96,7 @@ def _judge_all(candidates: Sequence[EntityCandidate]) -> dict[frozenset[str], Pa
 
 
 def _candidate_pairs(candidates: Sequence[EntityCandidate]) -> Iterator[tuple[EntityCandidate, EntityCandidate]]:
-    """Yield every pair that could be one: two names that share a code.
+    """Yield every pair of entities that could be one: two names that share a code.
 
     Comparing only within such blocks avoids comparing every entity with every other.
     """
@@ -110,10 +114,12 @@ def _candidate_pairs(candidates: Sequence[EntityCandidate]) -> Iterator[tuple[En
 
 
 def _has_initial(candidate: EntityCandidate) -> bool:
+    """Say whether the entity's name has a word of one letter."""
     return any(len(min(word)) == 1 for word in parse_name(candidate.type, candidate.label).words)
 
 
 def _blocking_codes(candidate: EntityCandidate) -> frozenset[str]:
+    """Return the codes of an entity's name; only entities that share one are compared."""
     name = parse_name(candidate.type, candidate.label)
     codes = {code for word in name.words for code in lookup_codes(word)}
     joined = "".join(min(word) for word in name.words)

@@ -40,7 +40,7 @@ class WordLikeness(IntEnum):
 
 @lru_cache(maxsize=100_000)
 def word_likeness(one: WordSpellings, two: WordSpellings) -> WordLikeness:
-    """Return how two words of names are related."""
+    """Return how two words of names are related: equal, variants, alike, an initial, or others."""
     if one & two:
         return WordLikeness.EQUAL
     pairs = [(a, b) for a in one for b in two]
@@ -55,10 +55,12 @@ def word_likeness(one: WordSpellings, two: WordSpellings) -> WordLikeness:
 
 
 def _is_same_name(a: str, b: str) -> bool:
+    """Say whether the table lists two words as forms of one name."""
     return bool(_VARIANT_GROUPS.get(a, frozenset()) & _VARIANT_GROUPS.get(b, frozenset()))
 
 
 def _likeness_by_sound(a: str, b: str) -> WordLikeness:
+    """Return how alike two unknown names are by sound and letters; short ones are always others."""
     if not (a.isascii() and b.isascii() and a.isalpha() and b.isalpha()):
         return WordLikeness.OTHER
     shorter = min(len(a), len(b))
@@ -73,7 +75,7 @@ def _likeness_by_sound(a: str, b: str) -> WordLikeness:
 
 
 def _final_vowel(word: str) -> str:
-    """Return the last vowel, or "" if there is none; it distinguishes Mario from Maria and Petrov from Petrova."""
+    """Return a name's last vowel, or "" if there is none: Mario is not Maria, Petrov not Petrova."""
     last = word[-1]
     if word.endswith(("ah", "oh", "eh")):
         last = word[-2]
@@ -88,6 +90,7 @@ def _phonetic_spelling(word: str) -> str:
 
 
 def _metaphone_code(word: str) -> str:
+    """Return the word's Metaphone code, spellings of one sound unified first."""
     for spelt, sound in _SOUND_SPELLINGS:
         word = word.replace(spelt, sound)
     return jellyfish.metaphone(word)
@@ -95,7 +98,7 @@ def _metaphone_code(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def lookup_codes(word: WordSpellings) -> frozenset[str]:
-    """Return lookup codes for a word, given as all its spellings; words that could be one name share at least one."""
+    """Return lookup codes of a name's word, given as all its spellings; forms of one name share at least one."""
     codes = {_metaphone_code(spelling)[:3] if spelling.isascii() else spelling[:1] for spelling in word}
     codes |= {f"{n}#" for spelling in word for n in _VARIANT_GROUPS.get(spelling, ())}
     return frozenset(codes | {f"{spelling[:1]}." for spelling in word if spelling})

@@ -37,67 +37,63 @@ class MergeLogEntry:
 
 
 async def load_aliases(tx: Tx, scope: Scope) -> Aliases:
-    """Return every merge in force for the person."""
-    rows = await tx.fetch_all(SQL["links"], **_owner_params(scope))
+    """Return every merge of entities in force for the person."""
+    rows = await tx.fetch_all(SQL["links"], **scope.owner_params)
     return Aliases.from_links(AliasLink(**row) for row in rows)
 
 
 async def add_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """Add the link from an alias to its target."""
-    await tx.execute(SQL["add_link"], **_owner_params(scope), **vars(link), now=tx.now)
+    """Insert the link from an alias to its target into `entity_aliases`."""
+    await tx.execute(SQL["add_link"], **scope.owner_params, **vars(link), now=tx.now)
 
 
 async def delete_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """Delete the link of an alias."""
-    await tx.execute(SQL["drop_link"], **_owner_params(scope), alias=link.alias)
+    """Delete the link of an alias from `entity_aliases`."""
+    await tx.execute(SQL["drop_link"], **scope.owner_params, alias=link.alias)
 
 
 async def log_merge(tx: Tx, scope: Scope, link: AliasLink, reasons: tuple[str, ...]) -> None:
-    """Log a merge."""
+    """Insert a merge of entities into the log `entity_merges`."""
     entry = {"id": link.merge_id, "source": link.asked_from, "target": link.target, "made_by": link.made_by}
-    await tx.execute(SQL["log_merge"], **_owner_params(scope), **entry, reasons=list(reasons), now=tx.now)
+    await tx.execute(SQL["log_merge"], **scope.owner_params, **entry, reasons=list(reasons), now=tx.now)
 
 
 async def log_split(tx: Tx, scope: Scope, merge_id: str) -> None:
-    """Log that a merge was undone."""
-    await tx.execute(SQL["log_split"], **_owner_params(scope), id=merge_id, now=tx.now)
+    """Mark a merge in the log `entity_merges` as undone."""
+    await tx.execute(SQL["log_split"], **scope.owner_params, id=merge_id, now=tx.now)
 
 
 async def list_merges(tx: Tx, scope: Scope, *, most: int) -> list[MergeLogEntry]:
-    """Return the log of merges, newest first."""
-    rows = await tx.fetch_all(SQL["merges"], **_owner_params(scope), most=most)
+    """Return up to `most` entries of the log of merges, newest first."""
+    rows = await tx.fetch_all(SQL["merges"], **scope.owner_params, most=most)
     return [MergeLogEntry(**{**row, "reasons": tuple(row["reasons"])}) for row in rows]
 
 
 async def pairs_kept_apart(tx: Tx, scope: Scope) -> frozenset[frozenset[str]]:
-    """Return the pairs that a person split."""
-    rows = await tx.fetch_all(SQL["kept_apart"], **_owner_params(scope))
+    """Return the pairs of entity keys that the person split."""
+    rows = await tx.fetch_all(SQL["kept_apart"], **scope.owner_params)
     return frozenset(frozenset({row["one"], row["two"]}) for row in rows)
 
 
 async def keep_apart(tx: Tx, scope: Scope, one: str, two: str) -> None:
-    """Record that the rule must not merge the pair again."""
+    """Record in `entities_kept_apart` that the rule must not merge the pair again."""
     first, second = sorted((one, two))
     # Sorted above, so that a pair is the same row in either order.
-    await tx.execute(SQL["keep_apart"], **_owner_params(scope), one=first, two=second, now=tx.now)
+    await tx.execute(SQL["keep_apart"], **scope.owner_params, one=first, two=second, now=tx.now)
 
 
 async def allow_together(tx: Tx, scope: Scope, one: str, two: str) -> None:
-    """Delete the record that keeps the pair apart."""
+    """Delete the record that keeps a pair of entities apart."""
     first, second = sorted((one, two))
-    await tx.execute(SQL["no_longer_apart"], **_owner_params(scope), one=first, two=second)
+    await tx.execute(SQL["no_longer_apart"], **scope.owner_params, one=first, two=second)
 
 
 async def list_mentions(tx: Tx, scope: Scope) -> list[EntityMention]:
     """Return the active memories with an entity that the scope's persona may see, oldest first."""
-    rows = await tx.fetch_all(SQL["spoken_of"], **_owner_params(scope), persona_id=scope.persona_id)
+    rows = await tx.fetch_all(SQL["spoken_of"], **scope.owner_params, persona_id=scope.persona_id)
     return [EntityMention(memory=memory_of(row), turns=frozenset(row["turns"])) for row in rows]
 
 
 async def all_entity_refs(tx: Tx, scope: Scope) -> list[tuple[str, ...]]:
-    """Return the entity keys of all memories, including archived ones."""
-    return [tuple(row["entity_refs"]) for row in await tx.fetch_all(SQL["every_ref"], **_owner_params(scope))]
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
+    """Return the entity keys of all the person's memories, including archived ones."""
+    return [tuple(row["entity_refs"]) for row in await tx.fetch_all(SQL["every_ref"], **scope.owner_params)]

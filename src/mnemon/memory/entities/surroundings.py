@@ -62,7 +62,7 @@ class SurroundingsComparison:
 def compare_surroundings(
     one: Surroundings, two: Surroundings, *, labels: tuple[str, str], keys: tuple[str, str]
 ) -> SurroundingsComparison:
-    """Compare the surroundings of two entities: a conflict first, then what they share."""
+    """Return whether what is known about two entities conflicts, and else what they share."""
     together = bool(one.turns & two.turns)
     named = frozenset(plain_words(labels[0])) | frozenset(plain_words(labels[1]))
     if _names_both(one, labels[0], labels[1], keys[1]) or _names_both(two, labels[1], labels[0], keys[0]):
@@ -102,14 +102,17 @@ def _names_both(own: Surroundings, own_label: str, other_label: str, other_key: 
 
 
 def _remove_words(text: str, words: tuple[str, ...]) -> str:
+    """Return the text without these words where they stand in a row."""
     return re.sub(rf"\b{re.escape(' '.join(words))}\b", " ", text) if words else text
 
 
 def _all_words(side: Surroundings) -> frozenset[str]:
+    """Return all plain words of an entity's facts."""
     return frozenset(word for fact in side.facts for word in plain_words(fact.content))
 
 
 def _pronoun_conflict(one: Surroundings, two: Surroundings) -> str | None:
+    """Return a conflict if one entity is always a he and the other always a she; else None."""
     first, second = _all_words(one), _all_words(two)
     he_she = (
         first & MALE_PRONOUNS
@@ -127,6 +130,7 @@ def _pronoun_conflict(one: Surroundings, two: Surroundings) -> str | None:
 
 
 def _kinship_conflict(one: Surroundings, two: Surroundings) -> str | None:
+    """Return a conflict if both entities have kinship words and share none; else None."""
     first, second = _all_words(one) & KINSHIP_WORDS, _all_words(two) & KINSHIP_WORDS
     if first and second and not first & second:
         return f"{min(first)} and {min(second)}"
@@ -134,22 +138,25 @@ def _kinship_conflict(one: Surroundings, two: Surroundings) -> str | None:
 
 
 def _value_conflict(one: Surroundings, two: Surroundings, named: frozenset[str]) -> str | None:
+    """Return a conflict if an attribute has values that share no word; else None."""
     second = {make_slug(fact.attribute): fact for fact in two.facts if fact.attribute}
     for fact in one.facts:
         other = second.get(make_slug(fact.attribute)) if fact.attribute else None
         if other is None:
             continue
         stems, other_stems = _content_stems(fact.content, named), _content_stems(other.content, named)
+        # Values that share a word may be one value in two wordings: only wholly different ones conflict.
         if stems and other_stems and not stems & other_stems:
             return f"another {fact.attribute}"
     return None
 
 
 def _distinctive_stems(side: Surroundings, named: frozenset[str]) -> frozenset[str]:
-    """Return the stems in the facts that are neither part of the names nor common words."""
+    """Return the stems in an entity's facts that are neither part of the names nor common words."""
     return frozenset(stem for fact in side.facts for stem in _content_stems(fact.content, named))
 
 
 def _content_stems(content: str, named: frozenset[str]) -> frozenset[str]:
+    """Return the stems of a fact's words that are neither part of the names nor common words."""
     kept = (w for w in plain_words(content) if w not in named and w not in COMMON_CONTEXT_WORDS and len(w) > 1)
     return frozenset(stem(word) for word in kept)

@@ -46,7 +46,7 @@ _WHEN = re.compile(
 
 
 def is_place(caught: str, clause: Clause) -> bool:
-    """Say whether it is a place's name: with a capital, or any plain word in a message without capitals."""
+    """Say whether a caught text is a place's name: with a capital, or any plain word in a careless message."""
     first = caught.split(maxsplit=1)[0].rstrip(",.")
     if first.lower() in NOT_NAMES or first.lower() in NOT_PLACES:
         return False
@@ -57,7 +57,7 @@ def is_place(caught: str, clause: Clause) -> bool:
 
 
 def is_organization(caught: str, clause: Clause) -> bool:
-    """Say whether it is an organization: it has a capital, or an article as in "the city council", "a bank"."""
+    """Say whether a caught text is an organization: with a capital or an article, as in "a bank"."""
     bare = re.sub(r"^(?:the|a|an) ", "", caught)
     if bare.split()[0].lower() in (
         "night",
@@ -79,7 +79,7 @@ def is_organization(caught: str, clause: Clause) -> bool:
 
 
 def is_person_name(caught: str, clause: Clause) -> bool:
-    """Say whether it is a person's name: a known one, or one with a capital that its position does not explain."""
+    """Say whether a caught text is a person's name: known, or with a capital that its position cannot explain."""
     if _TITLE.match(caught):
         return True
     words = caught.split()
@@ -92,7 +92,7 @@ def is_person_name(caught: str, clause: Clause) -> bool:
 
 
 def is_own_name(caught: str, clause: Clause) -> bool:
-    """Say whether it is the person's own name, after "my name is" or "call me"."""
+    """Say whether a caught text is the person's own name, after "my name is" or "call me"."""
     words = caught.split()
     if any(word.lower() in NOT_NAMES | NOT_OWN_NAMES for word in words):
         return False
@@ -100,12 +100,12 @@ def is_own_name(caught: str, clause: Clause) -> bool:
 
 
 def is_known_name(caught: str, clause: Clause) -> bool:
-    """Say whether it is certainly the person's own name, after "I'm"."""
+    """Say whether a caught text is certainly the person's own name, after "I'm"."""
     return is_own_name(caught, clause) and caught.split(maxsplit=1)[0].lower() in KNOWN_NAMES
 
 
 def is_kin_name(caught: str, clause: Clause) -> bool:
-    """Say whether it is a name in "X is my sister"; an unknown one only if the kinship word is not a loose one."""
+    """Say whether a caught text is a name in "X is my sister"; an unknown one only after a strict kinship word."""
     if is_person_name(caught, clause):
         return True
     kin = clause.text.split()[-1].lower()
@@ -114,7 +114,7 @@ def is_kin_name(caught: str, clause: Clause) -> bool:
 
 
 def is_occupation(caught: str, clause: Clause) -> bool:
-    """Say whether it is an occupation, by its last word before any "at", "in" or "for"."""
+    """Say whether a caught text is an occupation, by its last word before any "at", "in" or "for"."""
     if re.search(r"\bin my (?:free|spare) time\b|\bstudent of\b", caught):
         return False
     head = re.split(r"\s+(?:at|in|for|with|from|by|of|who|on|and|working|specializ\w+|based)\b|,", caught)[0].split()
@@ -122,36 +122,36 @@ def is_occupation(caught: str, clause: Clause) -> bool:
 
 
 def is_thing(caught: str, clause: Clause) -> bool:
-    """Say whether it is something to like: not a pronoun, not part of this conversation, at most 12 words."""
+    """Say whether a caught text is something to like: no pronoun, not this conversation, at most 12 words."""
     return _NO_OBJECT.search(caught) is None and _CONVERSATION_WORD.search(caught) is None and len(caught.split()) <= 12
 
 
 def is_allergen(caught: str, clause: Clause) -> bool:
-    """Say whether it is something to be allergic to, not said in jest."""
+    """Say whether a caught text is something to be allergic to, not said in jest."""
     return is_thing(caught, clause) and not NOT_ALLERGENS & set(caught.lower().split())
 
 
 def is_employer(caught: str, clause: Clause) -> bool:
-    """Say whether it is an organization's name, after "I joined": with a capital, and not a person's name."""
+    """Say whether a caught text is an organization's name after "I joined": with a capital, not a person's."""
     first = caught.split(maxsplit=1)[0]
     return first[0].isupper() and first.lower() not in KNOWN_NAMES and first.lower() not in NOT_NAMES
 
 
 def has_figure(caught: str, clause: Clause) -> bool:
-    """Say whether it contains a digit."""
+    """Say whether a caught text contains a digit."""
     return any(letter.isdigit() for letter in caught)
 
 
 def is_date(caught: str, clause: Clause) -> bool:
-    """Say whether it is a date."""
+    """Say whether a caught text is a date."""
     return _DATE.match(caught) is not None
 
 
 def is_time(caught: str, clause: Clause) -> bool:
-    """Say whether it is a point in time, such as "next Monday" or "in March"."""
+    """Say whether a caught text is a point in time, such as "next Monday" or "in March"."""
     return _WHEN.match(caught) is not None
 
 
 def is_age(caught: str, clause: Clause) -> bool:
-    """Say whether it is an age from 1 to 119."""
+    """Say whether a caught number is an age from 1 to 119."""
     return 0 < int(caught) < 120

@@ -80,7 +80,7 @@ def straighten_quotes(message: str) -> str:
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def split_clauses(message: str) -> Iterator[Clause]:
-    """Yield the clauses of a message in order; none for a pasted text."""
+    """Yield the clauses of a person's message in order; none for a pasted text."""
     if len(message) > LONGEST_MESSAGE:
         return
     text = straighten_quotes(message)
@@ -109,7 +109,7 @@ def split_clauses(message: str) -> Iterator[Clause]:
 
 
 def _capitalize_name(word: re.Match[str]) -> str:
-    """Return a known name with a capital, any other word unchanged."""
+    """Return a matched word with a capital if it is a known name, else unchanged."""
     return word[0].capitalize() if word[0] in _UNAMBIGUOUS_NAMES else word[0]
 
 
@@ -117,6 +117,7 @@ def _blank_quotations(text: str) -> str:
     """Return the text with quotations replaced by NUL characters, except a name after "called" or "named"."""
 
     def blank_match(found: re.Match[str]) -> str:
+        """Return NUL characters in place of a quotation; a name after "called" stays."""
         inside = found[0].strip("\"'")
         if _NAMED.search(text[max(0, found.start() - 12) : found.start()]) and len(inside.split()) <= 3:
             return found[0]
@@ -128,7 +129,7 @@ def _blank_quotations(text: str) -> str:
 
 
 def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence; a full stop after an abbreviation ends none."""
+    """Yield start and end of each sentence of a message; a full stop after an abbreviation ends none."""
     start = 0
     for found in _END.finditer(text):
         if found["stop"] == "." and _ABBREVIATION.search(text[max(start, found.end() - 8) : found.end()]):
@@ -139,13 +140,14 @@ def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of a sentence without white space and list signs; nothing if it is blank."""
     piece = text[start:end]
     if piece.strip():
         yield start + len(piece) - len(piece.lstrip(" \t\n-*•")), start + len(piece.rstrip())
 
 
 def _opening_words(sentence: str) -> str:
-    """Return the words that open a sentence and carry no content."""
+    """Return the words that open a sentence and carry no content, such as "well, by the way"."""
     at = 0
     while found := _OPENER.match(sentence, at):
         at = found.end()

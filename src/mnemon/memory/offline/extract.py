@@ -25,7 +25,7 @@ RULE_TABLES: tuple[tuple[ExtractionRule, ...], ...] = (PROFILE, PEOPLE, PROJECTS
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def extract_memories(text: str) -> list[MemoryAnswer]:
-    """Return what to remember from the person's message, each item with its quote; at most 20."""
+    """Return what to remember from the person's message by rules, each with its quote; at most 20."""
     private = True if is_confidential_text(text) else None
     found: dict[tuple[object, ...], MemoryAnswer] = {}
     for clause in split_clauses(text):
@@ -42,6 +42,7 @@ def _apply_rules(
 ) -> Iterator[MemoryAnswer]:
     """Yield a memory for each rule that matches the clause and whose checks pass."""
     for rule in table:
+        # What is true for today only says nothing lasting about the person.
         if is_temporary(clause) and not rule.passing and rule.type is MemoryType.PROFILE:
             continue
         match = rule.pattern.match(clause.text)
@@ -53,6 +54,7 @@ def _apply_rules(
 
 
 def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -> bool:
+    """Say whether every group that the rule's pattern caught passes its check."""
     caught = match.groupdict()
     return all(check(caught[group], clause) for group, check in rule.checks.items() if caught.get(group))
 
@@ -60,7 +62,7 @@ def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -
 def _build_memory(
     rule: ExtractionRule, match: re.Match[str], clause: Clause, message: str, private: bool | None
 ) -> MemoryAnswer | None:
-    """Build the memory; None if its attribute or entity cannot be filled."""
+    """Return the memory that a rule found in a clause; None if its attribute or entity cannot be filled."""
     attribute = fill_attribute(rule.attribute, match) if rule.attribute else None
     if rule.attribute and attribute is None:
         return None
@@ -82,7 +84,7 @@ def _build_memory(
 
 
 def _build_entity(template: str, match: re.Match[str]) -> EntityAnswer | None:
-    """Return the entity that the template names, with its label from the match; None without a label."""
+    """Return the entity that the rule's template names, with its label from the match; None without a label."""
     kind, _, group = template.partition(":")
     caught = match.groupdict()
     if group == "{person}":
@@ -96,6 +98,7 @@ def _build_entity(template: str, match: re.Match[str]) -> EntityAnswer | None:
 
 
 def _entity_label(memory: MemoryAnswer) -> str | None:
+    """Return the label of the memory's entity; None for the person themselves."""
     return memory.entity.label if memory.entity else None
 
 
@@ -111,7 +114,7 @@ def extract_todos(text: str, open_todos: Sequence[str] = ()) -> list[TodoAnswer]
 
 
 def _new_todos(clause: Clause, message: str) -> Iterator[TodoAnswer]:
-    """Yield the todo that the clause opens, if any: a promise first, else a struggle."""
+    """Yield the todo that a clause of the message opens, if any: a promise first, else a struggle."""
     quote = message[clause.start : clause.start + len(clause.text)].strip()
     if is_promise(clause):
         for promise in PROMISES:
@@ -127,7 +130,7 @@ def _new_todos(clause: Clause, message: str) -> Iterator[TodoAnswer]:
 
 
 def _closed_todos(clause: Clause, message: str, open_todos: Sequence[str]) -> Iterator[TodoAnswer]:
-    """Yield the closing of the one open todo that the clause says is over: a verb of ending and the todo's topic."""
+    """Yield the closing of the one open todo that a clause says is over, by a verb of ending and its topic."""
     dropped = DROPPED_PATTERN.search(clause.text)
     ended = None if dropped else DONE_PATTERN.match(clause.text)
     if not (dropped and is_own_telling(clause)) and not (ended and is_statement(clause)):

@@ -146,7 +146,7 @@ TEMPORARY = compile_phrases(
 
 
 def is_statement(clause: Clause) -> bool:
-    """Say whether the person states a fact."""
+    """Say whether the person states a fact in the clause: no question, request, hypothesis, report or irony."""
     # UNCERTAIN and NEGATED look at the clause only: another clause of the sentence may be a plain statement.
     sentence, text = HARMLESS.sub(" ", clause.sentence), HARMLESS.sub(" ", clause.text)
     whole = (QUESTION, REQUEST, HYPOTHETICAL, REPORTED, IRONIC)
@@ -162,10 +162,10 @@ def is_own_telling(clause: Clause) -> bool:
 
 
 def is_promise(clause: Clause) -> bool:
-    """Say whether it may be a promise: the person's own words, not withdrawn and not half-hearted."""
+    """Say whether a clause may be a promise: the person's own words, not withdrawn and not half-hearted."""
     return is_own_telling(clause) and not HALF_HEARTED.search(clause.text)
 
 
 def is_temporary(clause: Clause) -> bool:
-    """Say whether it is true for the day only."""
+    """Say whether a clause is true for the day only."""
     return TEMPORARY.search(clause.text) is not None

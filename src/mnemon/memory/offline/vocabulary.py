@@ -4,6 +4,7 @@ from importlib import resources
 
 
 def _read_table(name: str) -> frozenset[str]:
+    """Return the words of a table that is shipped beside this file."""
     text = (resources.files(__package__) / "tables" / f"{name}.txt").read_text(encoding="utf-8")
     return frozenset(text.split())
 

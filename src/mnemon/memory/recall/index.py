@@ -8,11 +8,9 @@ the index is rebuilt at its next update. A large index is filled in a thread, so
 from array import array
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
-from heapq import merge
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from itertools import chain, pairwise
-from typing import TypeVar
 
 import numpy as np
 
@@ -20,7 +18,17 @@ from mnemon.memory.cards import is_card_worthy
 from mnemon.memory.claims import NO_CLAIMS, ClaimGroups, group_claims
 from mnemon.memory.keys import split_key
 from mnemon.memory.ranking import NEIGHBOUR_WEIGHTS
-from mnemon.memory.recall.index_entry import QUOTE_THREAD, ColumnArrays, IndexEntry, Postings, grow_array
+from mnemon.memory.recall.index_entry import (
+    QUOTE_THREAD,
+    ColumnArrays,
+    IndexEntry,
+    Postings,
+    ThreadPosition,
+    WordNumbers,
+    grow_array,
+    sort_positions,
+    split_for_calls,
+)
 
 CONVERSATION_GAP = timedelta(minutes=30)
 """Quoting memories further apart than this belong to different conversations."""
@@ -28,28 +36,16 @@ _ENTRY_BYTES = 850
 _POSTING_BYTES = 18
 _WORD_BYTES = 340
 """Measured memory in bytes: of an entry, of a posting, and of a word that only one text contains."""
-_ROWS_PER_CALL = 2_000
-"""Rows given to one library call, which holds the GIL (2 ms at this size) while the event loop waits."""
 
-T = TypeVar("T")
-ThreadPosition = tuple[tuple[datetime, int, int, str], int]
-"""A row's sort key within its thread, and the row."""
 Undo = Callable[[], None]
 """A function that undoes one change; undo several in reverse order."""
-
-
-class _WordNumbers(dict[str, int]):
-    """Numbers words in the order in which they are first looked up."""
-
-    def __missing__(self, word: str) -> int:
-        self[word] = given = len(self)
-        return given
 
 
 class SearchIndex:
     """What the ranking needs to know about each row. Row 0 stands for "no row"."""
 
     def __init__(self) -> None:
+        """Begin an empty search index, with row 0 for "no row"."""
         self.entries: list[IndexEntry | None] = [None]
         self.row_of: dict[str, int] = {}
         self.words: dict[str, Postings] = {}
@@ -75,16 +71,16 @@ class SearchIndex:
         self._postings = 0
         self._around: dict[int, np.ndarray] | None = None
         self._lengths: np.ndarray | None = None
-        self._beside: ClaimGroups | None = None
+        self._claim_groups: ClaimGroups | None = None
 
     @property
     def size(self) -> int:
-        """Return the number of live rows."""
+        """Return the number of the index's live rows."""
         return len(self.row_of)
 
     @property
     def bytes(self) -> int:
-        """Return about how much memory it takes."""
+        """Return about how much memory the index takes."""
         words = self._postings * _POSTING_BYTES + len(self.words) * _WORD_BYTES
         return self.columns.bytes + self.vectors.nbytes + len(self.entries) * _ENTRY_BYTES + words
 
@@ -105,13 +101,13 @@ class SearchIndex:
                 self._threads.setdefault(entry.thread, []).append((entry.place, row))
         before, after = self.columns["before"], self.columns["after"]
         for name, places in self._threads.items():
-            thread = self._threads[name] = _sort_positions(places)
+            thread = self._threads[name] = sort_positions(places)
             for one, two in pairwise(thread):
                 if self._is_neighbour(one, two):
                     after[one[1]], before[two[1]] = two[1], one[1]
 
     def put_entry(self, entry: IndexEntry, vector: np.ndarray | None) -> Undo:
-        """Add the entry with its vector, if any, in place of the entry with the same id; return the undo."""
+        """Add an entry with its vector, if any, in place of the one with its id; return a function that undoes it."""
         # Never in place: the old row stays, marked as removed, and the undo brings it back.
         back = self.remove_entry(entry.id)
         row = self._append_row(entry)
@@ -120,6 +116,7 @@ class SearchIndex:
             self._link_row(entry, row)
 
         def undo() -> None:
+            """Remove the added row again and bring back the one that it replaced."""
             if entry.thread is not None:
                 self._unlink_row(entry, row)
             # Undo runs in reverse order, so this entry's row is the last one again.
@@ -129,7 +126,7 @@ class SearchIndex:
         return undo
 
     def remove_entry(self, entry_id: str) -> Undo:
-        """Remove the entry with this id, if there is one; return the undo."""
+        """Mark the entry with this id as removed, if there is one; return a function that undoes it."""
         row = self.row_of.pop(entry_id, None)
         if row is None:
             return lambda: None
@@ -142,6 +139,7 @@ class SearchIndex:
             self._unlink_row(entry, row)
 
         def undo() -> None:
+            """Make the removed entry live again."""
             self.row_of[entry_id] = row
             self.columns["alive"][row] = True
             self.dead -= 1
@@ -153,7 +151,7 @@ class SearchIndex:
         return undo
 
     def set_entry_vector(self, entry_id: str, vector: np.ndarray) -> Undo:
-        """Set the vector of the entry, if it is live; return the undo."""
+        """Set the vector of the entry, if it is live; return a function that undoes it."""
         row = self.row_of.get(entry_id)
         if row is None:
             return lambda: None
@@ -163,16 +161,16 @@ class SearchIndex:
 
     @property
     def is_blank(self) -> bool:
-        """Say whether nothing was ever added."""
+        """Say whether nothing was ever added to the index."""
         return len(self.entries) == 1
 
     @property
     def needs_rebuild(self) -> bool:
-        """Say whether so much was removed that it should be rebuilt."""
+        """Say whether a third of the rows is removed, so that the index should be rebuilt."""
         return self.dead * 3 >= len(self.entries)
 
     def live_entries(self) -> dict[str, tuple[IndexEntry, np.ndarray | None]]:
-        """Return the live entries, each with its vector, by id."""
+        """Return the index's live entries, each with its vector, by id."""
         embedded = self.columns["embedded"]
         return {
             name: (self._entry_at(row), self.vectors[row] if embedded[row] else None)
@@ -180,7 +178,7 @@ class SearchIndex:
         }
 
     def neighbour_rows(self) -> dict[int, np.ndarray]:
-        """Return, for each step of the neighbour window, the row at that step from each row; 0 for none."""
+        """Return for each step, -3 to 3, the row that is so many messages before or after each row; 0 for none."""
         if self._around is None:
             before, after = self.columns["before"], self.columns["after"]
             around: dict[int, np.ndarray] = {}
@@ -201,20 +199,20 @@ class SearchIndex:
         return spread
 
     def document_lengths(self) -> np.ndarray:
-        """Return the number of words in each live row, with its neighbours' shares."""
+        """Return the number of words in each live row, with its neighbours' shares, for BM25."""
         if self._lengths is None:
             self._lengths = self.spread_values(self.columns["length"] * self.columns["alive"])
         return self._lengths
 
     def claim_groups(self) -> ClaimGroups:
-        """Return the claims among the live rows, each with what it contradicts."""
-        if self._beside is None:
+        """Return the claims among the index's live rows, each with the memory it contradicts."""
+        if self._claim_groups is None:
             some = bool((self.columns["claim"] & self.columns["alive"]).any())
-            self._beside = group_claims(map(self._entry_at, self.row_of.values())) if some else NO_CLAIMS
-        return self._beside
+            self._claim_groups = group_claims(map(self._entry_at, self.row_of.values())) if some else NO_CLAIMS
+        return self._claim_groups
 
     def entry_of(self, entry_id: str) -> IndexEntry:
-        """Return the live entry with this id; raise KeyError if there is none."""
+        """Return the index's live entry with this id; raise KeyError if there is none."""
         return self._entry_at(self.row_of[entry_id])
 
     def card_entries_about(self, keys: Iterable[str]) -> list[IndexEntry]:
@@ -227,18 +225,21 @@ class SearchIndex:
         return [self._entry_at(row) for row in chosen.tolist()]
 
     def id_of(self, row: int) -> str:
-        """Return the id of the entry in this row."""
+        """Return the id of the memory or message in this row."""
         return self._entry_at(row).id
 
     def _clear_caches(self) -> None:
-        self._around = self._lengths = self._beside = None
+        """Drop what was computed from the rows: neighbours, lengths and claims."""
+        self._around = self._lengths = self._claim_groups = None
 
     def _entry_at(self, row: int) -> IndexEntry:
+        """Return the entry in this row, live or removed; row 0 has none."""
         entry = self.entries[row]
         assert entry is not None
         return entry
 
     def _append_row(self, entry: IndexEntry) -> int:
+        """Append the entry as a live row with its words and entities, without vector and thread; return the row."""
         row = self.columns.rows
         self.columns.extend(1, **self._column_values([entry]))
         self.entries.append(entry)
@@ -257,7 +258,7 @@ class SearchIndex:
         return row
 
     def _column_values(self, entries: Sequence[IndexEntry]) -> dict[str, Sequence[float]]:
-        """Return the columns' values for the entries."""
+        """Return the values of the index's columns for these entries."""
         return {
             "alive": [True] * len(entries),
             "length": [len(one.words) for one in entries],
@@ -273,6 +274,7 @@ class SearchIndex:
         }
 
     def _rows_about(self, key: str) -> "array[int]":
+        """Return the rows that mention the entity, a growing array that is made at the first mention."""
         rows = self.entities.get(key)
         if rows is None:
             rows = self.entities[key] = array("i")
@@ -282,11 +284,11 @@ class SearchIndex:
         return rows
 
     def _fill_words(self, entries: Sequence[IndexEntry]) -> None:
-        """Build the postings of all entries at once: sort by word and row, count, and split by word."""
-        number = _WordNumbers()
+        """Build the index's postings of all entries at once: sort by word and row, count, and split by word."""
+        number = WordNumbers()
         flat = np.concatenate([
             np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in part))), dtype=np.int64)
-            for part in _split_for_calls(entries)
+            for part in split_for_calls(entries)
         ])  # fmt: skip
         lengths = [len(entry.words) for entry in entries]
         rows = np.repeat(np.arange(1, len(entries) + 1, dtype=np.int64), lengths)
@@ -303,7 +305,7 @@ class SearchIndex:
         self._clear_caches()
 
     def _pop_row(self, entry: IndexEntry) -> None:
-        """Remove the last row, which must be this entry's, without a trace."""
+        """Remove the index's last row, which must be this entry's, without a trace."""
         for word in set(entry.words):
             held = self.words[word]
             held.rows.pop()
@@ -318,13 +320,16 @@ class SearchIndex:
         self._clear_caches()
 
     def _count_speaker(self, entry: IndexEntry, rows: int) -> None:
+        """Add this many rows, or take them off, to the count of the entry's speaker."""
         if entry.speaker is not None:
             self.heard[entry.speaker] += rows
 
     def _speaker_number(self, name: str | None) -> int:
+        """Return the number by which the speaker's column names a speaker; 0 for none."""
         return 0 if name is None else self.speakers.setdefault(name, len(self.speakers) + 1)
 
     def _set_vector(self, row: int, vector: np.ndarray | None) -> None:
+        """Store a row's vector, or mark the row as one without; a zero vector counts as none."""
         usable = vector is not None and bool(vector.any())
         self.columns["embedded"][row] = usable
         # A vector of another dimension: the old ones cannot be compared with it.
@@ -335,18 +340,19 @@ class SearchIndex:
         self.vectors[row] = vector if usable else 0.0
 
     def _fill_vectors(self, vectors: Sequence[np.ndarray | None]) -> None:
+        """Store the vectors of all rows of an index that is being filled."""
         known = [(row, vector) for row, vector in enumerate(vectors, start=1) if vector is not None]
         if not known:
             return
         self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), len(known[0][1])), dtype=np.float32)
         embedded = self.columns["embedded"]
-        for some in _split_for_calls(known):
+        for some in split_for_calls(known):
             rows, matrix = [row for row, _ in some], np.stack([vector for _, vector in some])
             self.vectors[rows] = matrix
             embedded[rows] = matrix.any(axis=1)
 
     def _link_row(self, entry: IndexEntry, row: int) -> None:
-        """Insert the row between its neighbours in the thread."""
+        """Insert the row between its neighbours in the entry's thread."""
         thread = self._threads.setdefault(entry.thread or "", [])
         at: ThreadPosition = (entry.place, row)
         # New messages are the latest almost always: append without a search.
@@ -357,6 +363,7 @@ class SearchIndex:
         self._relink_around(thread, bisect_left(thread, at))
 
     def _unlink_row(self, entry: IndexEntry, row: int) -> None:
+        """Take the row out of its thread and link its neighbours to each other."""
         thread = self._threads[entry.thread or ""]
         found = bisect_left(thread, (entry.place, row))
         del thread[found]
@@ -364,7 +371,7 @@ class SearchIndex:
         self._relink_around(thread, found)
 
     def _relink_around(self, thread: list[ThreadPosition], found: int) -> None:
-        """Link the rows around this position of the thread to each other."""
+        """Link the rows around this position of a thread to each other."""
         before, after = self.columns["before"], self.columns["after"]
         near = thread[max(0, found - 1) : found + 2]
         if found == 0 and near:
@@ -378,22 +385,13 @@ class SearchIndex:
         self._clear_caches()
 
     def _is_neighbour(self, one: ThreadPosition, two: ThreadPosition) -> bool:
+        """Say whether two rows that follow each other in a thread belong to one conversation."""
         # All quoting memories share one thread, so there a gap in time separates conversations.
         return self._entry_at(one[1]).thread != QUOTE_THREAD or two[0][0] - one[0][0] <= CONVERSATION_GAP
 
 
-def _split_for_calls(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield the items in parts of at most `_ROWS_PER_CALL`; one empty part if there are none."""
-    return (items[start : start + _ROWS_PER_CALL] for start in range(0, len(items) or 1, _ROWS_PER_CALL))
-
-
-def _sort_positions(places: list[ThreadPosition]) -> list[ThreadPosition]:
-    """Sort the positions; many of them in parts, since one long sort would block every other thread."""
-    return list(merge(*map(sorted, _split_for_calls(places)))) if len(places) > _ROWS_PER_CALL else sorted(places)
-
-
 def build_index(entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> SearchIndex:
-    """Return an index of these entries."""
+    """Return a search index of these entries."""
     index = SearchIndex()
     index.fill(entries)
     return index

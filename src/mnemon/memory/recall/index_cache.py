@@ -47,6 +47,7 @@ class IndexCache:
         scoring: Executor | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Begin an empty cache of search indexes, with a thread each for building and for scoring them."""
         self.megabytes = megabytes
         self._now = now
         # One thread each: Python runs one at a time anyway, and a search must not queue behind a long build.
@@ -63,17 +64,18 @@ class IndexCache:
         self._making: dict[CacheKey, asyncio.Future[PersonIndex]] = {}
 
     def __len__(self) -> int:
+        """Return how many people's indexes are cached."""
         return len(self._held)
 
     def close(self) -> None:
-        """Cancel the loading of indexes and stop the threads."""
+        """Cancel the loading of indexes and stop the cache's threads."""
         for task in self._loading.values():
             task.cancel()
         for executor in (self._building, self._scoring):
             executor.shutdown(wait=False, cancel_futures=True)
 
     def clear(self) -> None:
-        """Drop all indexes."""
+        """Drop all cached indexes."""
         self._held.clear()
         self._sizes.clear()
         self._used_at.clear()
@@ -81,7 +83,7 @@ class IndexCache:
         self.bytes = 0
 
     def forget_person(self, scope: Scope) -> None:
-        """Drop the person's indexes."""
+        """Drop the person's cached indexes."""
         for key in [key for key in self._held if key[:2] == (scope.org_id, scope.user)]:
             self._drop_index(key)
 
@@ -90,7 +92,7 @@ class IndexCache:
         return bool(self.megabytes) and _cache_key(scope, model) in self._held
 
     async def load_person(self, db: Database, scope: Scope, model: str) -> None:
-        """Index the person's rows unless they are cached. The transaction that reads them ends before the slow work.
+        """Index the person's rows unless they are cached; concurrent callers wait for the same work.
 
         Concurrent callers wait for the same work.
         """
@@ -105,58 +107,59 @@ class IndexCache:
         await asyncio.shield(self._loading[key])
 
     async def read_if_current(
-        self, scope: Scope, model: str, standing: IndexVersion, use: Callable[[PersonIndex], T]
+        self, scope: Scope, model: str, version: IndexVersion, use: Callable[[PersonIndex], T]
     ) -> T | None:
-        """Call `use` with the person's index and return its result; None if the index is not current."""
+        """Call `use` with the person's cached index if that is current, and return its result; else None."""
         key = _cache_key(scope, model)
-        index = self._get_up_to_date(key, standing)
+        index = self._get_up_to_date(key, version)
         return None if index is None else await self._use_index(index, use)
 
     async def read_fresh(self, tx: Tx, scope: Scope, model: str, use: Callable[[PersonIndex], T]) -> T | None:
-        """Call `use` with the index as the transaction sees it and return the result; None if it is too large."""
+        """Call `use` with the person's index as the transaction sees it and return its result; None if too large."""
         key = _cache_key(scope, model)
         while self.megabytes and key not in self._too_large:
-            standing = await index_loader.load_index_version(tx, scope)
-            if (index := self._get_up_to_date(key, standing)) is not None:
+            version = await index_loader.load_index_version(tx, scope)
+            if (index := self._get_up_to_date(key, version)) is not None:
                 return await self._use_index(index, use)
-            held = self._get_valid(key, standing)
+            held = self._get_valid(key, version)
             # -1 loads everything.
-            since = -1 if held is None else held.standing.revision
+            since = -1 if held is None else held.version.revision
             rows, aliases = await tx.gather(
                 index_loader.load_rows_since(tx, scope, model, since), load_aliases(tx, scope)
             )
-            if self._get_valid(key, standing) is not held or (held is not None and held.standing.revision != since):
+            if self._get_valid(key, version) is not held or (held is not None and held.version.revision != since):
                 # Another task updated the index while this one read the rows: start over.
                 continue
             # The first revision this transaction wrote; None if it only reads.
             own = tx.revisions.get(scope.user)
             if rows.effort > ROWS_BUILT_INLINE or (own is None and held is not None and held.needs_rebuild):
-                index = await self._build_person(key, held, rows, aliases, standing, own)
+                index = await self._build_person(key, held, rows, aliases, version, own)
             # A thread is reading this index: wait, then look again whether it is still behind.
             elif held is not None and held.is_being_read:
                 await held.wait_until_unread()
             else:
-                index = held or PersonIndex(standing=replace(standing, revision=-1))
+                index = held or PersonIndex(version=replace(version, revision=-1))
                 with self._change_in_place(key, index):
                     if own is not None:
-                        return use_with_delta(index, delta_of(rows), aliases, standing, own, use)
-                    apply_delta(index, delta_of(rows), aliases, standing)
+                        return use_with_delta(index, delta_of(rows), aliases, version, own, use)
+                    apply_delta(index, delta_of(rows), aliases, version)
             if index is not None:
                 return await self._use_index(index, use)
         return None
 
     async def compute_off_loop(self, work: Callable[[], T], *, rows: int) -> T:
-        """Run work over rows that nobody changes, in a thread if there are many, and return its result."""
+        """Return the result of work over rows that nobody changes, run in a thread if there are many."""
         return work() if rows <= ROWS_BUILT_INLINE else await self._run_in_thread(self._building, work, None)
 
     async def _load_person(self, db: Database, scope: Scope, model: str) -> None:
+        """Read all rows of the person in a transaction of its own, and build and cache the index after it."""
         key = _cache_key(scope, model)
         async with db.tx(scope.org_id) as tx:
-            standing = await index_loader.load_index_version(tx, scope)
+            version = await index_loader.load_index_version(tx, scope)
             rows, aliases = await tx.gather(index_loader.load_rows_since(tx, scope, model, -1), load_aliases(tx, scope))
         # The transaction has ended: building takes long and must not hold a connection.
         if key not in self._held:
-            await self._build_person(key, None, rows, aliases, standing, None)
+            await self._build_person(key, None, rows, aliases, version, None)
 
     async def _build_person(
         self,
@@ -164,14 +167,14 @@ class IndexCache:
         held: PersonIndex | None,
         rows: ChangedRows,
         aliases: Aliases,
-        standing: IndexVersion,
+        version: IndexVersion,
         own: int | None,
     ) -> PersonIndex | None:
-        """Build a new index; return None, after a wait, if another task was building it.
+        """Return a new index of the person; None, after a wait, if another task was building it.
 
         An index with the transaction's own rows (`own`) is for that transaction only and is not cached.
         """
-        work = partial(build_person_index, held, rows, aliases, standing)
+        work = partial(build_person_index, held, rows, aliases, version)
         if own is not None:
             return await asyncio.shield(self._run_in_thread(self._building, work, held))
         if key in self._making:
@@ -186,13 +189,13 @@ class IndexCache:
         return await asyncio.shield(making)
 
     def _keep_built(self, key: CacheKey, made: "asyncio.Future[PersonIndex]") -> None:
-        """Cache what a thread has built, whether or not the caller still waits."""
+        """Cache the index that a thread has built, whether or not the caller still waits."""
         del self._making[key]
         if not made.cancelled() and made.exception() is None:
             self._keep_index(key, made.result())
 
     async def _use_index(self, index: PersonIndex, use: Callable[[PersonIndex], T]) -> T:
-        """Call `use` with the index, in a thread if it is large, and return its result."""
+        """Return the result of `use` with the index, called in a thread if the index is large."""
         if index.row_count <= ROWS_SCORED_INLINE:
             return use(index)
         return await asyncio.shield(self._run_in_thread(self._scoring, partial(use, index), index))
@@ -200,7 +203,7 @@ class IndexCache:
     def _run_in_thread(
         self, executor: Executor, work: Callable[[], T], index: PersonIndex | None
     ) -> "asyncio.Future[T]":
-        """Start the work in a thread; until it ends the index must not be changed.
+        """Start the work in a thread and return its future; until it ends the index must not be changed.
 
         Await the result under `asyncio.shield`: if a cancelled caller cancelled the future, the index would look
         unread.
@@ -220,30 +223,30 @@ class IndexCache:
         except BaseException:
             self._drop_index(key)
             raise
-        if index.standing.revision >= 0:
+        if index.version.revision >= 0:
             self._keep_index(key, index)
 
-    def _get_up_to_date(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
-        """Return the person's index if it is complete up to this version."""
-        held = self._get_valid(key, standing)
-        if held is None or held.standing.revision < standing.revision:
+    def _get_up_to_date(self, key: CacheKey, version: IndexVersion) -> PersonIndex | None:
+        """Return the person's cached index if it is complete up to this version, else None."""
+        held = self._get_valid(key, version)
+        if held is None or held.version.revision < version.revision:
             return None
         self._held.move_to_end(key)
         self._used_at[key] = self._now()
         return held
 
-    def _get_valid(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
+    def _get_valid(self, key: CacheKey, version: IndexVersion) -> PersonIndex | None:
         """Return the cached index if person and database are the same and nothing was forgotten since; else drop it."""
         held = self._held.get(key)
         # Anything but the revision differs: another database or person, or rows were forgotten, which no revision
         # shows.
-        if held is not None and replace(held.standing, revision=standing.revision) != standing:
+        if held is not None and replace(held.version, revision=version.revision) != version:
             self._drop_index(key)
             return None
         return held
 
     def _keep_index(self, key: CacheKey, index: PersonIndex) -> None:
-        """Cache the index and drop the least recently used ones until all fit; note one that does not fit at all."""
+        """Cache a person's index and drop the least recently used ones until all fit; note one that never fits."""
         self._drop_index(key)
         size, room = index.bytes, self.megabytes * MEGABYTE
         if size > room:
@@ -257,10 +260,12 @@ class IndexCache:
             self._drop_index(next(iter(self._held)))
 
     def _drop_index(self, key: CacheKey) -> None:
+        """Remove an index from the cache, if it is there, and its size from the total."""
         if self._held.pop(key, None) is not None:
             self.bytes -= self._sizes.pop(key)
             del self._used_at[key]
 
 
 def _cache_key(scope: Scope, model: str) -> CacheKey:
+    """Return the key of a person's index: organization, person, persona and embedding model."""
     return scope.org_id, scope.user, scope.persona_id, model

@@ -2,10 +2,11 @@
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import NamedTuple
+from heapq import merge
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def entry_of_message(
     content: str,
     at: datetime,
 ) -> IndexEntry:
-    """Return the index entry of a message."""
+    """Return the search index's entry of a message: its words, speaker, thread and times."""
     speaker, text = (name, content) if name else _split_speaker(content)
     words = indexed_terms(text)
     return IndexEntry(
@@ -156,17 +157,19 @@ def entry_of_memory(
 
 @reads_outside_text
 def _split_speaker(content: str) -> tuple[str | None, str]:
-    """Return the quoted speaker, None if there is none, and the text without the speaker's name."""
+    """Return the speaker that a text begins with ("Anna: …"), None without one, and the text without the name."""
     found = _QUOTED_SPEAKER.match(content)
     return (found[2], found[1] + content[found.end() :]) if found else (None, content)
 
 
 def _fold_name(name: str | None) -> str | None:
+    """Return a speaker's name case-folded, with single spaces; None for none."""
     return " ".join(name.casefold().split()) or None if name else None
 
 
 @lru_cache(maxsize=10_000)
 def _cached_heading(speaker: str, year: int, month: str, day: int) -> tuple[str, ...]:
+    """Return the stems of a date and a speaker's name, cached."""
     return tuple(terms(f"{day} {month} {year} {speaker}"))
 
 
@@ -178,6 +181,7 @@ def _heading_terms(speaker: str | None, at: datetime) -> tuple[str, ...]:
 
 @lru_cache(maxsize=10_000)
 def _label_terms(label: str) -> tuple[str, ...]:
+    """Return the stems of an entity's name, cached."""
     return tuple(terms(label))
 
 
@@ -195,15 +199,17 @@ class ColumnArrays:
     """Numeric columns of equal length, one numpy array each. Row 0 stands for "no row" and stays zero."""
 
     def __init__(self, **kinds: str) -> None:
+        """Begin empty columns of these numpy types, with room for 64 rows."""
         self._kinds = kinds
         self._held = {name: np.zeros(_INITIAL_ROWS, dtype=kind) for name, kind in kinds.items()}
         self.rows = 1
 
     def __getitem__(self, name: str) -> np.ndarray:
+        """Return a column's values, a view without the spare capacity."""
         return self._held[name][: self.rows]
 
     def extend(self, rows: int, **values: Sequence[float]) -> None:
-        """Append rows, with these values in the named columns and zero in the others."""
+        """Append rows to all columns, with these values in the named ones and zero in the others."""
         end = self.rows + rows
         # Spare capacity of one half, so that appending a single row rarely copies the columns.
         if end > len(next(iter(self._held.values()))):
@@ -213,14 +219,14 @@ class ColumnArrays:
         self.rows = end
 
     def pop(self) -> None:
-        """Remove the last row."""
+        """Remove the last row of all columns."""
         self.rows -= 1
         for column in self._held.values():
             column[self.rows] = 0
 
     @property
     def bytes(self) -> int:
-        """Return the memory that the columns take."""
+        """Return the memory that the columns take, in bytes."""
         return sum(column.nbytes for column in self._held.values())
 
 
@@ -237,10 +243,37 @@ class Postings:
     __slots__ = ("counts", "rows")
 
     def __init__(self) -> None:
+        """Begin the postings of a word that no row contains."""
         self.rows = array("i")
         self.counts = array("f")
 
     def as_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows and counts as views, which must be dropped before the next change."""
+        """Return a word's rows and counts as views, which must be dropped before the next change."""
         # An array cannot be resized while a numpy view of its buffer exists.
         return np.frombuffer(self.rows, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
+
+
+class WordNumbers(dict[str, int]):
+    """Numbers words in the order in which they are first looked up."""
+
+    def __missing__(self, word: str) -> int:
+        """Give a word that is looked up for the first time the next number, and return it."""
+        self[word] = given = len(self)
+        return given
+
+
+T = TypeVar("T")
+ThreadPosition = tuple[tuple[datetime, int, int, str], int]
+"""A row's sort key within its thread, and the row."""
+_ROWS_PER_CALL = 2_000
+"""Rows given to one library call, which holds the GIL (2 ms at this size) while the event loop waits."""
+
+
+def split_for_calls(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Return the items in parts of at most 2,000 for library calls that hold the GIL; one empty part for none."""
+    return (items[start : start + _ROWS_PER_CALL] for start in range(0, len(items) or 1, _ROWS_PER_CALL))
+
+
+def sort_positions(places: list[ThreadPosition]) -> list[ThreadPosition]:
+    """Return a thread's positions sorted; many of them in parts, since one long sort would block other threads."""
+    return list(merge(*map(sorted, split_for_calls(places)))) if len(places) > _ROWS_PER_CALL else sorted(places)

@@ -34,17 +34,18 @@ class RowCache:
     """The rows of one person that were found most recently, each valid for one revision."""
 
     def __init__(self) -> None:
+        """Begin a cache of found rows without any."""
         self._held: dict[str, RecallItem] = {}
         self.read_ahead = False
         """Whether all of the person's memories were read, because they are few."""
 
     def get_row(self, thing_id: str, revision: int) -> RecallItem | None:
-        """Return the row as of this revision; None if it is not cached or was changed since."""
+        """Return the cached memory or message as of this revision; None if it is not cached or was changed since."""
         row = self._held.get(thing_id)
         return row if row is not None and row.revision == revision else None
 
     def keep_row(self, row: RecallItem) -> None:
-        """Cache a row that was read as committed; drop the oldest if there are too many."""
+        """Cache a memory or message that was read as committed; drop the oldest if there are too many."""
         # Inserted again at the end, so that the first key is always the one that was read longest ago.
         self._held.pop(row.id, None)
         self._held[row.id] = row
@@ -86,7 +87,7 @@ class IndexDelta:
     """The latest messages themselves: what was just said is often found next."""
 
     def split_at(self, own: int) -> "tuple[IndexDelta, IndexDelta]":
-        """Return what was written before the revision and what was written from it on."""
+        """Return the index's changes written before the revision, and those written from it on."""
         older = IndexDelta(
             entries=[one for one in self.entries if one[0].revision < own],
             gone=[one for one in self.gone if one[1] < own],
@@ -109,23 +110,23 @@ class PersonDelta:
 
     @property
     def may_hide_rows(self) -> bool:
-        """Say whether it may replace rows that were there before; new messages alone only add rows."""
+        """Say whether the delta may replace rows that were there before; new messages alone only add rows."""
         some = self.memories
         return bool(some.entries or some.gone or some.vectors or self.messages.gone or self.messages.vectors)
 
     def split_at(self, own: int) -> "tuple[PersonDelta, PersonDelta]":
-        """Return what others committed and what this transaction wrote, whose first revision is `own`."""
+        """Return what others committed, and what this transaction wrote, whose first revision is `own`."""
         (old, new), (older, newer) = self.memories.split_at(own), self.messages.split_at(own)
         return PersonDelta(memories=old, messages=older), PersonDelta(memories=new, messages=newer)
 
 
 async def load_index_version(tx: Tx, scope: Scope) -> IndexVersion:
-    """Read the version of the person's rows as this transaction sees it."""
-    return index_version_of(await tx.fetch_all(SQL["standing"], org_id=scope.org_id, user_id=scope.user))
+    """Return the version of the person's rows as this transaction sees it."""
+    return index_version_of(await tx.fetch_all(SQL["index_version"], org_id=scope.org_id, user_id=scope.user))
 
 
 def index_version_of(rows: Sequence[Row]) -> IndexVersion:
-    """Return the version from the rows of the statement `standing`."""
+    """Return the version of a person's rows from the rows of the statement `index_version`."""
     if not rows:
         return IndexVersion(database=0, since=None, forgettings=0, revision=0)
     row = rows[0]
@@ -146,16 +147,17 @@ class ChangedRows:
     vectors: Sequence[tuple[Any, ...]] = ()
 
     def __len__(self) -> int:
+        """Return the number of changed memories, messages and vectors."""
         return len(self.memories) + len(self.messages) + len(self.vectors)
 
     @property
     def effort(self) -> int:
-        """Return the cost of making entries, counted in rows with short texts."""
+        """Return the cost of making index entries of the rows, counted in rows with short texts."""
         return len(self) + reading_effort((*(row[4] for row in self.memories), *(row[6] for row in self.messages)))
 
 
 async def load_rows_since(tx: Tx, scope: Scope, model: str, since: int) -> ChangedRows:
-    """Read the rows written after the revision; all rows if it is negative."""
+    """Return the person's memories, messages and vectors written after the revision; all if it is negative."""
     params: dict[str, object] = {
         "org_id": scope.org_id,
         "user_id": scope.user,
@@ -178,7 +180,7 @@ async def load_rows_since(tx: Tx, scope: Scope, model: str, since: int) -> Chang
 
 
 def delta_of(rows: ChangedRows) -> PersonDelta:
-    """Turn the rows into index entries. This splits every text into words, at about 15 µs each."""
+    """Return the rows as index entries; this splits every text into words, at about 15 µs each."""
     memories, messages = _memory_delta(rows.memories), _message_delta(rows.messages)
     if rows.whole:
         return PersonDelta(memories=memories, messages=messages)
@@ -192,7 +194,7 @@ def delta_of(rows: ChangedRows) -> PersonDelta:
 
 
 def _rows_with_vectors(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], np.ndarray | None]]:
-    """Yield each row with its unpacked vector.
+    """Yield each row with its last column unpacked as a vector.
 
     Vectors are unpacked in parts, so that no call holds the GIL for long.
     """
@@ -202,6 +204,7 @@ def _rows_with_vectors(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[
 
 
 def _memory_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
+    """Return rows of memories as index entries; archived ones as removals."""
     entries, removed = [], []
     for row, vector in _rows_with_vectors(rows):
         # `fetch_tuples` gives no column names; the order is that of `whole_memories` and `newer_memories`.
@@ -234,6 +237,7 @@ def _memory_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
 
 
 def _message_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
+    """Return rows of messages as index entries; those without text as removals."""
     entries, removed = [], []
     for row, vector in _rows_with_vectors(rows):
         name, revision, place, session_id, role, speaker, content, at, _, _ = row
@@ -256,6 +260,7 @@ def _message_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
 
 
 def _found_message(row: tuple[Any, ...], scope: Scope) -> FoundMessage:
+    """Return a tuple of the statements that read messages as a FoundMessage."""
     name, revision, _, session_id, role, speaker, content, at, turn_id, _ = row
     return FoundMessage(
         id=name,
@@ -271,13 +276,14 @@ def _found_message(row: tuple[Any, ...], scope: Scope) -> FoundMessage:
 
 
 def _add_vectors(delta: IndexDelta, vectors: Sequence[tuple[Any, ...]], kind: VectorKind) -> IndexDelta:
+    """Return the delta with the vectors of this kind, which were computed after their rows were indexed."""
     wanted = [(row[1], row[3], row[2]) for row in vectors if row[0] == kind]
     known = [(row[0], vector, row[1]) for row, vector in _rows_with_vectors(wanted) if vector is not None]
     return replace(delta, vectors=known)
 
 
 def unpack_vectors(packed: Sequence[bytes | None]) -> list[np.ndarray | None]:
-    """Unpack vectors from pgvector's binary format and scale them to length 1; None stays None."""
+    """Return vectors unpacked from pgvector's binary format, scaled to length 1; None stays None."""
     known = [one for one in packed if one is not None]
     if not known:
         return [None] * len(packed)

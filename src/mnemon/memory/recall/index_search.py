@@ -49,7 +49,7 @@ class FusedRanking:
 
 
 def rank_index(index: PersonIndex, query: RecallQuery, now: datetime) -> FusedRanking:
-    """Rank the rows of a person's index."""
+    """Return the best rows of a person's index for the query."""
     views = []
     if RecallKind.MEMORIES in query.kinds:
         views.append(view_index(index.memories, _type_filter(query)))
@@ -59,7 +59,8 @@ def rank_index(index: PersonIndex, query: RecallQuery, now: datetime) -> FusedRa
 
 
 def rank_rows(found: Sequence[CandidateRow], query: RecallQuery, aliases: Aliases, now: datetime) -> FusedRanking:
-    """Rank rows whose cosines the database computed; the cosine is the first component of a substitute vector."""
+    """Return the best of rows that SQL read, whose cosines the database computed."""
+    # The cosine is the first component of a substitute vector, so that the same scorer serves both paths.
     messages = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, FoundMessage)]
     stored = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, StoredMemory)]
     views = []
@@ -75,16 +76,18 @@ def rank_rows(found: Sequence[CandidateRow], query: RecallQuery, aliases: Aliase
 def _rank_views(
     views: Sequence[IndexView], query: RecallQuery, vector: np.ndarray | None, aliases: Aliases, now: datetime
 ) -> FusedRanking:
+    """Return the best rows of these views for the query."""
     scored = score_rows(views, parse_query(query.text), vector, aliases=aliases, now=now, limit=query.limit)
     return FusedRanking(ranked=[one for one, _ in scored.best], considered=scored.considered, aliases=aliases)
 
 
 def _type_filter(query: RecallQuery) -> frozenset[str] | None:
+    """Return the memory types that the query wants; None for all."""
     return None if query.types == _ALL_TYPES else frozenset(query.types)
 
 
 def _round_vector(vector: np.ndarray | None) -> np.ndarray | None:
-    """Return the query's vector in the precision of stored ones and of length 1.
+    """Return the query's vector in the precision of stored ones and of length 1; None stays None.
 
     Index and SQL then agree on cosines.
     """
@@ -96,11 +99,13 @@ def _round_vector(vector: np.ndarray | None) -> np.ndarray | None:
 
 
 def _cosine_vector(one: CandidateRow) -> np.ndarray | None:
+    """Return a substitute vector whose first component is the row's cosine; None without a cosine."""
     # Zero vectors count as "no vector", so the second component keeps a cosine of 0 apart from a text without words.
     return None if one.cosine is None else np.array([one.cosine, 1.0], dtype=np.float32)
 
 
 def _candidate_entry(one: CandidateRow) -> IndexEntry:
+    """Return the index entry of a memory or message that SQL read."""
     item = one.thing
     if isinstance(item, FoundMessage):
         return entry_of_message(
@@ -147,17 +152,17 @@ class IndexResult:
     """Messages that have to be read."""
     ahead: Collection[str]
     """Further memories to read with them: all of the person's, if they are few and none was read yet."""
-    known: RowCache
+    row_cache: RowCache
     """The cache for the rows that are read."""
 
     @property
     def is_complete(self) -> bool:
-        """Say whether nothing has to be read."""
+        """Say whether all rows of the result are cached, so that nothing has to be read."""
         return not self.memory_ids and not self.message_ids
 
 
 def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> IndexResult:
-    """Rank the index for the query and list the rows that have to be read."""
+    """Return the ranking of a person's index for the query, and which rows have to be read."""
     fused = rank_index(index, query, now)
     shown = show_claims(fused.ranked, index.memories.claim_groups(), limit=query.limit, extra=query.extra_claims)
     about = {one.id: _find_entry(index, one.id) for one in shown.ranked}
@@ -166,7 +171,8 @@ def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> Index
     keys = entity_keys_of(found, index.aliases.resolve)
     picked = select_cards(keys, lambda key: index.memories.card_entries_about(index.aliases.member_keys(key)))
     about |= {name: _find_entry(index, name) for pick in picked for name in pick.memory_ids}
-    held = {name: item for name, one in about.items() if (item := index.known.get_row(name, one.revision)) is not None}
+    cache = index.row_cache
+    held = {name: item for name, one in about.items() if (item := cache.get_row(name, one.revision)) is not None}
     return IndexResult(
         shown=shown,
         considered=fused.considered,
@@ -175,47 +181,49 @@ def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> Index
         memory_ids=frozenset(name for name, one in about.items() if one.type and name not in held),
         message_ids=frozenset(name for name, one in about.items() if not one.type and name not in held),
         # Reading a small person whole, once, makes the next searches need no statement for texts.
-        ahead=() if index.known.read_ahead or index.memories.size > MOST_READ_AHEAD else tuple(index.memories.row_of),
-        known=index.known,
+        ahead=() if cache.read_ahead or index.memories.size > MOST_READ_AHEAD else tuple(index.memories.row_of),
+        row_cache=cache,
     )
 
 
 async def load_results(tx: Tx, scope: Scope, results: Sequence[IndexResult]) -> list[RecallResult]:
-    """Read the missing rows in one round trip and return the results."""
+    """Return the results of these rankings; their missing rows are read in one round trip."""
     memory_ids = frozenset[str]().union(*(one.memory_ids for one in results))
     message_ids = frozenset[str]().union(*(one.message_ids for one in results))
     # Rows that this transaction wrote may still be rolled back, so they are not cached.
-    known, keeps = results[0].known, scope.user not in tx.revisions
+    row_cache, keeps = results[0].row_cache, scope.user not in tx.revisions
     if memory_ids and keeps and results[0].ahead:
         memory_ids = memory_ids.union(results[0].ahead)
-        known.read_ahead = True
+        row_cache.read_ahead = True
     items = await _load_items(tx, scope, sorted(memory_ids), sorted(message_ids))
     if keeps:
         for item in items.values():
-            known.keep_row(item)
+            row_cache.keep_row(item)
     return [_make_result(one, {**one.held, **items}) for one in results]
 
 
 async def _load_items(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], message_ids: Sequence[str]
 ) -> dict[str, RecallItem]:
+    """Return the memories and messages with these ids, by id."""
     # One statement needs no gather.
     if not message_ids:
         return {one.id: one for one in await memories.by_ids_with_provenance(tx, scope, memory_ids)}
     if not memory_ids:
         return {**await store.messages_by_ids(tx, scope, message_ids)}
-    known, messages = await tx.gather(
+    found, messages = await tx.gather(
         memories.by_ids_with_provenance(tx, scope, memory_ids), store.messages_by_ids(tx, scope, message_ids)
     )
-    return {**{one.id: one for one in known}, **messages}
+    return {**{one.id: one for one in found}, **messages}
 
 
 def complete_result(result: IndexResult) -> RecallResult:
-    """Return the result of a ranking that is complete."""
+    """Return the result of a ranking all of whose rows are cached."""
     return _make_result(result, result.held)
 
 
 def _make_result(result: IndexResult, items: Mapping[str, RecallItem]) -> RecallResult:
+    """Return the hits and entity cards of a ranking whose rows were read."""
     hits = tuple(hits_of(result.shown, items))
     contents = {name: one.line for name, one in items.items() if isinstance(one, StoredMemory)}
     cards = tuple(card for pick in result.picked if (card := pick.make_card(contents)) is not None)
@@ -223,19 +231,20 @@ def _make_result(result: IndexResult, items: Mapping[str, RecallItem]) -> Recall
 
 
 def hits_of(shown: ShownClaims, items: Mapping[str, RecallItem]) -> Iterator[RecallHit]:
-    """Yield the shown items that were read; a claim only if the memory it contradicts was read too."""
+    """Yield the shown items that were read as hits; a claim only if the memory it contradicts was read too."""
     for one in shown.ranked:
-        beside = shown.beside.get(one.id)
-        if one.id in items and (beside is None or beside in items):
+        contradicts = shown.contradicts.get(one.id)
+        if one.id in items and (contradicts is None or contradicts in items):
             yield RecallHit(
                 found=items[one.id],
                 score=one.score,
                 parts=one.parts,
                 weights=one.weights,
-                beside=beside,
+                contradicts=contradicts,
                 claims=shown.further.get(one.id, 0),
             )
 
 
 def _find_entry(index: PersonIndex, name: str) -> IndexEntry:
+    """Return the entry of a memory or message in the person's index."""
     return index.memories.entry_of(name) if name in index.memories.row_of else index.messages.entry_of(name)

@@ -32,9 +32,9 @@ class PersonIndex:
     memories: SearchIndex = field(default_factory=SearchIndex)
     messages: SearchIndex = field(default_factory=SearchIndex)
     aliases: Aliases = field(default_factory=Aliases)
-    known: RowCache = field(default_factory=RowCache)
+    row_cache: RowCache = field(default_factory=RowCache)
     """Rows found recently."""
-    standing: IndexVersion
+    version: IndexVersion
     """Nothing committed up to this version is missing."""
     _readers: int = 0
     # Counted and awaited on the event loop only, so no lock is needed.
@@ -42,72 +42,72 @@ class PersonIndex:
 
     @property
     def row_count(self) -> int:
-        """Return the number of rows, including removed ones."""
+        """Return the number of rows in the person's index, including removed ones."""
         return len(self.memories.entries) + len(self.messages.entries)
 
     @property
     def bytes(self) -> int:
-        """Return about how much memory it takes, including a full row cache."""
-        room_for_known = min(MOST_CACHED, self.memories.size + self.messages.size) * ITEM_BYTES
-        return self.memories.bytes + self.messages.bytes + room_for_known
+        """Return about how much memory the person's index takes, including a full row cache."""
+        room_for_cache = min(MOST_CACHED, self.memories.size + self.messages.size) * ITEM_BYTES
+        return self.memories.bytes + self.messages.bytes + room_for_cache
 
     @property
     def needs_rebuild(self) -> bool:
-        """Say whether a third of one of its indexes was removed."""
+        """Say whether a third of the memories' or of the messages' index was removed."""
         return self.memories.needs_rebuild or self.messages.needs_rebuild
 
     @property
     def is_being_read(self) -> bool:
-        """Say whether a thread is reading the index; it must not be changed until then."""
+        """Say whether a thread is reading the index; until it has finished the index must not be changed."""
         return self._readers > 0
 
     def begin_reading(self) -> None:
-        """Record that a thread begins to read the index."""
+        """Record that a thread begins to read the person's index, which must not change until it ends."""
         self._readers += 1
         self._unread.clear()
 
     def end_reading(self) -> None:
-        """Record that a thread has finished reading the index."""
+        """Record that a thread has finished reading the person's index."""
         self._readers -= 1
         if not self._readers:
             self._unread.set()
 
     async def wait_until_unread(self) -> None:
-        """Wait until no thread reads the index."""
+        """Wait until no thread reads the person's index."""
         if self.is_being_read:
             await self._unread.wait()
 
 
 def build_person_index(
-    held: PersonIndex | None, rows: ChangedRows, aliases: Aliases, standing: IndexVersion
+    held: PersonIndex | None, rows: ChangedRows, aliases: Aliases, version: IndexVersion
 ) -> PersonIndex:
-    """Build a new index from the held one and the changed rows, without the removed rows."""
-    delta, old = delta_of(rows), held or PersonIndex(standing=standing)
+    """Return a new index of the person from the held one and the changed rows, without removed ones."""
+    delta, old = delta_of(rows), held or PersonIndex(version=version)
     return PersonIndex(
         memories=_merge_index(old.memories, delta.memories),
         messages=_merge_index(old.messages, delta.messages),
         aliases=aliases,
         # The row cache survives a rebuild: its rows are checked by revision.
-        known=old.known,
-        standing=standing,
+        row_cache=old.row_cache,
+        version=version,
     )
 
 
-def apply_delta(index: PersonIndex, delta: PersonDelta, aliases: Aliases, standing: IndexVersion) -> None:
-    """Apply the delta in place, permanently."""
+def apply_delta(index: PersonIndex, delta: PersonDelta, aliases: Aliases, version: IndexVersion) -> None:
+    """Apply the changes to the person's index in place, permanently."""
     _apply_to_index(index.memories, delta.memories)
     _apply_to_index(index.messages, delta.messages)
     for message in delta.messages.heard:
-        index.known.keep_row(message)
+        index.row_cache.keep_row(message)
     index.aliases = aliases
-    index.standing = standing
+    index.version = version
 
 
 def use_with_delta(
     index: PersonIndex,
     delta: PersonDelta,
     aliases: Aliases,
-    standing: IndexVersion,
+    version: IndexVersion,
     own: int,
     use: Callable[[PersonIndex], T],
 ) -> T:
@@ -120,7 +120,7 @@ def use_with_delta(
         # A row the transaction changed hides the committed one, which a rollback would bring back.
         committed, written = PersonDelta(), delta
     else:
-        apply_delta(index, committed, index.aliases, replace(standing, revision=own - 1))
+        apply_delta(index, committed, index.aliases, replace(version, revision=own - 1))
     before = index.aliases
     index.aliases = aliases
     undos = _apply_undoably(index, written)
@@ -133,6 +133,7 @@ def use_with_delta(
 
 
 def _apply_to_index(index: SearchIndex, delta: IndexDelta) -> None:
+    """Apply the changes to one index in place, all at once where it is empty."""
     # `fill` is faster than single entries, but cannot remove or replace any.
     if index.is_blank and not delta.gone and not delta.vectors:
         index.fill(delta.entries)
@@ -141,11 +142,12 @@ def _apply_to_index(index: SearchIndex, delta: IndexDelta) -> None:
 
 
 def _apply_undoably(index: PersonIndex, delta: PersonDelta) -> list[Undo]:
-    """Apply the delta and return the functions that undo it; call them in reverse order."""
+    """Apply the changes to a person's index; return functions that undo it, to be called in reverse order."""
     return [*_apply_index_delta(index.memories, delta.memories), *_apply_index_delta(index.messages, delta.messages)]
 
 
 def _apply_index_delta(index: SearchIndex, delta: IndexDelta) -> list[Undo]:
+    """Apply the changes to one index; return functions that undo it, to be called in reverse order."""
     return [
         *[index.remove_entry(name) for name, _ in delta.gone],
         *[index.put_entry(entry, vector) for entry, vector in delta.entries],
@@ -154,7 +156,7 @@ def _apply_index_delta(index: SearchIndex, delta: IndexDelta) -> list[Undo]:
 
 
 def _merge_index(index: SearchIndex, delta: IndexDelta) -> SearchIndex:
-    """Return a new index with the content that applying the delta to this one would give."""
+    """Return a new search index with the content that applying the delta to this one would give."""
     # In the order of `_apply_index_delta`, so that both ways give the same index.
     live = index.live_entries()
     for name, _ in delta.gone:

@@ -127,14 +127,14 @@ on conflict (org_id, day) do update set number = recall_days.number + excluded.n
 -- name: recall_days
 select day, number from recall_days where org_id = %(org_id)s and day >= %(since)s order by day
 
--- name: standing
+-- name: index_version
 -- How far a person's rows are written, in which database.
 select u.revision, u.forgettings, u.created_at,
   (select d.oid::bigint from pg_database d where d.datname = current_database()) as database
 from users u where u.org_id = %(org_id)s and u.user_id = %(user_id)s;
 
 -- name: whole_memories
--- All that a persona may recall, as a book holds it.
+-- All that a persona may recall, as an index holds it.
 select m.id, m.revision, true, m.type, m.content, m.entity_refs, m.entity_label, m.pinned, m.importance, m.valid_from,
   m.created_at, m.updated_at, m.memory_key, m.claim_of, m.persona_id, m.source, m.trust, m.trust_level, e.vector
 from memories m
@@ -152,7 +152,7 @@ where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not 
   and s.content <> '';
 
 -- name: newer_memories
--- What was written since a revision, archived ones too: they leave the book.
+-- What was written since a revision, archived ones too: they leave the index.
 select m.id, m.revision, m.status = 'ACTIVE', m.type, m.content, m.entity_refs, m.entity_label, m.pinned, m.importance,
   m.valid_from, m.created_at, m.updated_at, m.memory_key, m.claim_of, m.persona_id, m.source, m.trust, m.trust_level,
   e.vector

@@ -70,7 +70,7 @@ class RecallHit:
     score: float
     parts: Mapping[str, float]
     weights: Mapping[str, float]
-    beside: str | None = None
+    contradicts: str | None = None
     """Id of the preceding memory that this one contradicts; it is shown as a claim with that memory's score.
 
     None otherwise.
@@ -133,7 +133,7 @@ class ParsedQuery:
 @reads_outside_text
 @lru_cache(maxsize=64)
 def parse_query(text: str) -> ParsedQuery:
-    """Parse the query's text. The result is cached, since one context searches several indexes with the same text."""
+    """Return the terms, names and pronouns of a query's text, cached, since one context searches several indexes."""
     text = text[:_LONGEST_QUERY]
     # "Anna's" must match the name "Anna".
     plain = text.replace("'s", "").replace("’s", "")
@@ -149,7 +149,7 @@ def parse_query(text: str) -> ParsedQuery:
 
 
 def _side_asked(text: str) -> int:
-    """Return whom the pronouns mean, as in `ParsedQuery.side`."""
+    """Return whom a query's pronouns mean: 1 the person who asks, 2 the assistant, 0 both or neither."""
     remainder = _COURTESY.sub(" ", text)
     first, second = _FIRST_PERSON.search(remainder) is not None, _SECOND_PERSON.search(remainder) is not None
     return 0 if first == second else 1 if first else 2

@@ -39,7 +39,7 @@ class TermPostings(NamedTuple):
 
 
 def term_scores(index: SearchIndex, held: Sequence[TermPostings], dampings: np.ndarray) -> np.ndarray:
-    """Return each row's sum of term scores over all words."""
+    """Return each row's BM25 score: the sum over all words of the query."""
     around = index.neighbour_rows()
     if not around:
         return _scores_without_neighbours(held, dampings)
@@ -50,6 +50,7 @@ def term_scores(index: SearchIndex, held: Sequence[TermPostings], dampings: np.n
 
 
 def _scores_without_neighbours(held: Sequence[TermPostings], dampings: np.ndarray) -> np.ndarray:
+    """Return each row's BM25 score where no row has neighbours."""
     scores = np.zeros(len(dampings), dtype=np.float32)
     for rows, counts, weight in held:
         scores[rows] += weight * term_saturation(counts, dampings[rows])
@@ -57,7 +58,7 @@ def _scores_without_neighbours(held: Sequence[TermPostings], dampings: np.ndarra
 
 
 def _dense_scores(held: Sequence[TermPostings], around: Mapping[int, np.ndarray], dampings: np.ndarray) -> np.ndarray:
-    """Compute the scores of all rows at once: for few rows that is faster than looking up those with a word."""
+    """Return the BM25 scores of all rows at once: for few rows faster than looking up those with a word."""
     counts = np.zeros((len(held), len(dampings)), dtype=np.float32)
     for number, one in enumerate(held):
         counts[number, one.rows] = one.counts
@@ -72,7 +73,7 @@ def _dense_scores(held: Sequence[TermPostings], around: Mapping[int, np.ndarray]
 
 
 def _scores_by_word(held: Sequence[TermPostings], around: Mapping[int, np.ndarray], dampings: np.ndarray) -> np.ndarray:
-    """Compute the scores of only the rows that contain a word and their neighbours."""
+    """Return the BM25 scores, computed only for the rows that contain a word and their neighbours."""
     scores, scratch = np.zeros(len(dampings), dtype=np.float32), np.zeros(len(dampings), dtype=np.float32)
     for rows, counts, weight in held:
         reached = [rows]
@@ -98,8 +99,8 @@ _NAME_RATIO = 3
 class IndexView:
     """An index and which of its rows a query may find."""
 
-    book: SearchIndex
-    may: np.ndarray
+    index: SearchIndex
+    wanted: np.ndarray
     """True for rows that are live and wanted."""
     whole: bool
     """Whether all live rows are wanted."""
@@ -114,18 +115,18 @@ class ScoredRows:
 
 
 def view_index(index: SearchIndex, types: frozenset[str] | None = None) -> IndexView:
-    """Return a view of the rows that a query may find.
+    """Return a view of the index's rows that a query may find.
 
     With types, only memories of these types. A claim that is shown beside the memory it contradicts is left out.
     """
-    may = index.columns["alive"]
+    wanted = index.columns["alive"]
     followers = index.claim_groups().follower_ids
     if followers:
-        may = may.copy()
-        may[[index.row_of[one] for one in followers]] = False
+        wanted = wanted.copy()
+        wanted[[index.row_of[one] for one in followers]] = False
     if types is not None:
-        may = may & np.isin(index.columns["type"], [index.types.get(one, -1) for one in types])
-    return IndexView(book=index, may=may, whole=types is None and not followers)
+        wanted = wanted & np.isin(index.columns["type"], [index.types.get(one, -1) for one in types])
+    return IndexView(index=index, wanted=wanted, whole=types is None and not followers)
 
 
 def score_rows(
@@ -137,42 +138,44 @@ def score_rows(
     now: datetime,
     limit: int,
 ) -> ScoredRows:
-    """Return the best rows of all indexes together; word and score statistics are taken over all of them."""
-    may = np.concatenate([one.may for one in views]) if views else np.zeros(0, dtype=bool)
+    """Return the best rows of all views together; word and score statistics are taken over all of them."""
+    wanted = np.concatenate([one.wanted for one in views]) if views else np.zeros(0, dtype=bool)
     columns = _JoinedColumns(views)
     parts = {
-        "lexical": standard_scores(_lexical_scores(views, question), may),
-        "similarity": _similarity_scores(views, vector, may),
+        "lexical": standard_scores(_lexical_scores(views, question), wanted),
+        "similarity": _similarity_scores(views, vector, wanted),
         **_speaker_scores(views, columns, question),
-        "entity": np.concatenate([_entity_flags(one.book, question, aliases) for one in views]),
+        "entity": np.concatenate([_entity_flags(one.index, question, aliases) for one in views]),
         "question": columns["asks"],
         "time": columns["tells_time"] & question.asks_when,
         "recency": _recency_scores(columns["updated"], now),
     }
     scores = weighted_total(parts)
     # Rows that may not be found are scored with the others, which keeps the arrays aligned.
-    scores[~may] = -np.inf
-    rows = _best_rows(scores, columns["updated"], limit, int(may.sum()), lambda row: _locate_row(views, row)[0])
-    return ScoredRows(best=_explain_rows(views, parts, scores, rows), considered=int(may.sum()))
+    scores[~wanted] = -np.inf
+    rows = _best_rows(scores, columns["updated"], limit, int(wanted.sum()), lambda row: _locate_row(views, row)[0])
+    return ScoredRows(best=_explain_rows(views, parts, scores, rows), considered=int(wanted.sum()))
 
 
 class _JoinedColumns:
     """The columns of several indexes, concatenated."""
 
     def __init__(self, views: Sequence[IndexView]) -> None:
-        self._books = [one.book for one in views]
+        """Keep the search indexes of the views, in order."""
+        self._indexes = [one.index for one in views]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        if len(self._books) == 1:
-            return self._books[0].columns[name]
-        return np.concatenate([index.columns[name] for index in self._books])
+        """Return a column of all search indexes, one after the other."""
+        if len(self._indexes) == 1:
+            return self._indexes[0].columns[name]
+        return np.concatenate([index.columns[name] for index in self._indexes])
 
 
 def _lexical_scores(views: Sequence[IndexView], question: ParsedQuery) -> np.ndarray:
     """Return the BM25 score of every row of all views, in order; a row's neighbours in its thread count in part."""
     lengths = [_view_lengths(one) for one in views]
-    size = sum(int(np.count_nonzero(one.may)) for one in views)
-    every = sum(float((length * one.may).sum(dtype=np.float64)) for length, one in zip(lengths, views, strict=True))
+    size = sum(int(np.count_nonzero(one.wanted)) for one in views)
+    every = sum(float((length * one.wanted).sum(dtype=np.float64)) for length, one in zip(lengths, views, strict=True))
     # 1 if there are no words at all, so that lengths can be divided by it.
     average = np.float32(every / max(1, size) or 1.0)
     found: list[list[TermPostings]] = [[] for _ in views]
@@ -184,46 +187,51 @@ def _lexical_scores(views: Sequence[IndexView], question: ParsedQuery) -> np.nda
             if len(rows):
                 found[number].append(TermPostings(rows, counts, weight))
     return np.concatenate([
-        term_scores(one.book, held, length_normalization(length / average))
+        term_scores(one.index, held, length_normalization(length / average))
         for one, held, length in zip(views, found, lengths, strict=True)
     ])  # fmt: skip
 
 
 def _rows_with_term(one: IndexView, word: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of the view that contain the word, and how often each does."""
-    held = one.book.words.get(word)
+    held = one.index.words.get(word)
     if held is None:
         return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
     rows, counts = held.as_arrays()
     # Nothing is filtered out: skip the copy.
-    if one.whole and not one.book.dead:
+    if one.whole and not one.index.dead:
         return rows, counts
-    seen = one.may[rows]
+    seen = one.wanted[rows]
     return rows[seen], counts[seen]
 
 
 def _view_lengths(one: IndexView) -> np.ndarray:
-    return one.book.document_lengths() if one.whole else one.book.spread_values(one.book.columns["length"] * one.may)
+    """Return the number of words of each row of a view, with its neighbours' shares."""
+    return (
+        one.index.document_lengths() if one.whole else one.index.spread_values(one.index.columns["length"] * one.wanted)
+    )
 
 
-def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, may: np.ndarray) -> np.ndarray:
-    """Return the standardized cosine of each row, with its neighbours' shares."""
+def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, wanted: np.ndarray) -> np.ndarray:
+    """Return the standardized cosine of each row to the query, with its neighbours' shares."""
     if vector is None:
-        return np.zeros(len(may), dtype=np.float32)
-    known = [one.may & one.book.columns["embedded"] for one in views]
-    cosines = [_cosine_scores(one.book, vector, which) for one, which in zip(views, known, strict=True)]
+        return np.zeros(len(wanted), dtype=np.float32)
+    known = [one.wanted & one.index.columns["embedded"] for one in views]
+    cosines = [_cosine_scores(one.index, vector, which) for one, which in zip(views, known, strict=True)]
     plain = standard_scores(np.concatenate(cosines), np.concatenate(known))
     # Without neighbours the scores are standardized already.
-    if not any(one.book.neighbour_rows() for one in views):
+    if not any(one.index.neighbour_rows() for one in views):
         return plain
-    starts = np.cumsum([0, *(len(one.may) for one in views)])
+    starts = np.cumsum([0, *(len(one.wanted) for one in views)])
     spread = [
-        one.book.spread_values(plain[start : start + len(one.may)]) for one, start in zip(views, starts, strict=False)
+        one.index.spread_values(plain[start : start + len(one.wanted)])
+        for one, start in zip(views, starts, strict=False)
     ]
-    return standard_scores(np.concatenate(spread), may)
+    return standard_scores(np.concatenate(spread), wanted)
 
 
 def _cosine_scores(index: SearchIndex, vector: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return each row's cosine to the query; zeros where the stored vectors have another dimension."""
     rows = len(known)
     if index.vectors.shape[1] != len(vector):
         return np.zeros(rows, dtype=np.float32)
@@ -234,14 +242,14 @@ def _cosine_scores(index: SearchIndex, vector: np.ndarray, known: np.ndarray) ->
 def _speaker_scores(
     views: Sequence[IndexView], columns: _JoinedColumns, question: ParsedQuery
 ) -> dict[str, np.ndarray]:
-    """Score whether the speaker asked about said it; if no speaker is asked about, whether the person did.
+    """Return for each row whether the speaker asked about said it; without one, whether the person did.
 
     Nothing is scored when the query names several speakers.
     """
-    names = {name for one in views for name, rows in one.book.heard.items() if rows}
+    names = {name for one in views for name, rows in one.index.heard.items() if rows}
     named = named_speakers(question, names)
     if len(named) == 1:
-        matches = [one.book.columns["speaker"] == one.book.speakers.get(named[0], -1) for one in views]
+        matches = [one.index.columns["speaker"] == one.index.speakers.get(named[0], -1) for one in views]
         return {"speaker": np.concatenate(matches)}
     if named:
         return {}
@@ -254,9 +262,10 @@ def _speaker_scores(
 
 
 def _side_named(views: Sequence[IndexView], question: ParsedQuery) -> int:
-    """Return the side whose name is in the query: people use each other's names and hardly their own. 0 if unclear."""
+    """Return whose name is in the query: 1 the person's, 2 the assistant's, 0 if unclear."""
+    # People use each other's names and hardly their own.
     for name in question.proper:
-        sides = np.concatenate([one.book.columns["side"][_rows_with_term(one, name)[0]] for one in views])
+        sides = np.concatenate([one.index.columns["side"][_rows_with_term(one, name)[0]] for one in views])
         person, assistant = int((sides == 1).sum()), int((sides == 2).sum())
         # Said mostly by the assistant, the name is the person's, and the other way round.
         if max(person, assistant) >= _NAME_RATIO * (1 + min(person, assistant)):
@@ -265,7 +274,7 @@ def _side_named(views: Sequence[IndexView], question: ParsedQuery) -> int:
 
 
 def _entity_flags(index: SearchIndex, question: ParsedQuery, aliases: Aliases) -> np.ndarray:
-    """Flag the rows that mention an entity the query names, under any of its aliases."""
+    """Return for each row whether it mentions an entity the query names, under any of its aliases."""
     flags = np.zeros(len(index.entries), dtype=bool)
     if not index.entities:
         return flags
@@ -281,6 +290,7 @@ def _entity_flags(index: SearchIndex, question: ParsedQuery, aliases: Aliases) -
 
 
 def _recency_scores(updated: np.ndarray, now: datetime) -> np.ndarray:
+    """Return for each row 1 if it was updated just now, halved every 14 days."""
     half_lives = ((updated - now.timestamp()) / (_DAY_S * HALF_LIFE_DAYS)).astype(np.float32)
     return np.exp2(np.minimum(half_lives, np.float32(0)))
 
@@ -299,16 +309,16 @@ def _best_rows(scores: np.ndarray, updated: np.ndarray, limit: int, most: int, n
 def _locate_row(views: Sequence[IndexView], row: int) -> tuple[str, IndexView]:
     """Return the id and the view of a row that is numbered across all views."""
     for one in views:
-        if row < len(one.may):
-            return one.book.id_of(row), one
-        row -= len(one.may)
+        if row < len(one.wanted):
+            return one.index.id_of(row), one
+        row -= len(one.wanted)
     raise IndexError(row)
 
 
 def _explain_rows(
     views: Sequence[IndexView], parts: Mapping[str, np.ndarray], scores: np.ndarray, rows: Sequence[int]
 ) -> tuple[tuple[RankedItem, IndexView], ...]:
-    """Return the rows with their scores and the parts of these."""
+    """Return the best rows as ranked items with their scores and the parts of these."""
     weights = {part: HYBRID_WEIGHTS[part] for part in parts}
     chosen = {part: values[rows].astype(float).tolist() for part, values in parts.items()}
     explained_rows = []

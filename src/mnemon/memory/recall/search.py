@@ -51,25 +51,26 @@ class RecallCounter:
     """Recalls counted in one open database and not written yet. Counts written by a transaction that fails are lost."""
 
     def __init__(self) -> None:
+        """Begin with no recall counted."""
         self._waiting: Counter[tuple[str, date]] = Counter()
         """Recalls by organization and day."""
         self._written: dict[str, datetime] = {}
         """When each organization's counts were last written."""
 
     async def count_recalls(self, tx: Tx, scope: Scope, number: int = 1) -> None:
-        """Count recalls, and write the counts if it is time."""
+        """Count recalls of an organization, and write the counts to `recall_days` if it is time."""
         self.note_recalls(scope, tx.now, number)
         if self.is_due(scope, tx.now):
             self._written[scope.org_id] = tx.now
             await self._write_counts(tx, scope)
 
     def is_due(self, scope: Scope, now: datetime) -> bool:
-        """Say whether it is time to write the counts, which needs a transaction."""
+        """Say whether it is time to write the organization's counts of recalls, which needs a transaction."""
         since = self._written.get(scope.org_id)
         return since is None or abs(now - since) >= WRITE_INTERVAL
 
     def note_recalls(self, scope: Scope, now: datetime, number: int = 1) -> None:
-        """Count recalls without writing them."""
+        """Count recalls of an organization without writing them."""
         self._waiting[scope.org_id, now.astimezone(UTC).date()] += number
 
     async def recalls_by_day(self, tx: Tx, scope: Scope, since: date) -> dict[date, int]:
@@ -80,6 +81,7 @@ class RecallCounter:
         return dict(found)
 
     async def _write_counts(self, tx: Tx, scope: Scope) -> None:
+        """Write the organization's counts of recalls to `recall_days`; on a standby they wait."""
         if (await tx.fetch_one(SQL["is_read_only"]))["read_only"]:
             # A standby is read-only during a failover: recall still works there, and the counts wait.
             return
@@ -91,7 +93,7 @@ class RecallCounter:
 
 
 async def recall(db: Database, scope: Scope, query: RecallQuery) -> RecallResult:
-    """Search in a transaction of its own. With a warm index whose rows are all cached, this is a single round trip."""
+    """Search a person's memories in a transaction of its own, in one round trip where the index is warm."""
     result = await _search_warm_index(db, scope, query)
     if result is not None and result.is_complete:
         return complete_result(result)
@@ -101,7 +103,7 @@ async def recall(db: Database, scope: Scope, query: RecallQuery) -> RecallResult
 
 
 async def _search_warm_index(db: Database, scope: Scope, query: RecallQuery) -> IndexResult | None:
-    """Search the person's cached index if it is current; return None when a transaction is needed."""
+    """Return what the person's cached index gives if it is current; None when a transaction is needed."""
     cache, counter = db.attached.get_or_create(IndexCache), db.attached.get_or_create(RecallCounter)
     if not _may_use_index(query):
         return None
@@ -111,7 +113,7 @@ async def _search_warm_index(db: Database, scope: Scope, query: RecallQuery) -> 
         return None
     # The revision is read without a transaction: if it is the cached index's, the answer is what a transaction would
     # see.
-    rows = await db.read_once(scope.org_id, index_loader.SQL["standing"], org_id=scope.org_id, user_id=scope.user)
+    rows = await db.read_once(scope.org_id, index_loader.SQL["index_version"], org_id=scope.org_id, user_id=scope.user)
     result = await cache.read_if_current(
         scope, query.model, index_loader.index_version_of(rows), lambda index: search_index(index, query, now)
     )
@@ -121,16 +123,17 @@ async def _search_warm_index(db: Database, scope: Scope, query: RecallQuery) -> 
 
 
 def _may_use_index(query: RecallQuery) -> bool:
+    """Say whether the query can be answered from an index: hybrid ranking, and the present."""
     return query.ranking is Ranking.HYBRID and query.as_of is None
 
 
 async def search(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
-    """Return what answers the query for the scope's persona, best first, with cards of the entities mentioned."""
+    """Return the memories and messages that answer the query, best first, with cards of the entities mentioned."""
     return (await search_each(tx, scope, [query]))[0]
 
 
 async def search_each(tx: Tx, scope: Scope, queries: Sequence[RecallQuery]) -> list[RecallResult]:
-    """Run several searches over one person with vectors of one model; rows are read together."""
+    """Return the results of several searches over one person with vectors of one model; rows are read together."""
     cache = tx.attached.get_or_create(IndexCache)
     await tx.attached.get_or_create(RecallCounter).count_recalls(tx, scope, len(queries))
     if all(map(_may_use_index, queries)):
@@ -144,7 +147,7 @@ async def search_each(tx: Tx, scope: Scope, queries: Sequence[RecallQuery]) -> l
 
 
 async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
-    """Search the rows in SQL: for a past time, another ranking than hybrid, or a person too large to be cached."""
+    """Return a search's result from rows read in SQL: for a past time, another ranking, or a large person."""
     aliases = await load_aliases(tx, scope)
     # Only around the reading: the setting must not reach the caller's other statements.
     async with join_by_hash(tx):
@@ -158,17 +161,17 @@ async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResu
 def _rank_candidates(
     candidates: Sequence[store.CandidateBatch], query: RecallQuery, aliases: Aliases, now: datetime
 ) -> tuple[index_search.FusedRanking, ShownClaims, dict[str, RecallItem]]:
-    """Return the best candidates, the same with their claims, and all candidates by id."""
-    candidate_rows = [(one, batch.beside) for batch in candidates for one in batch.read_all()]
+    """Return the best of the rows SQL read, the same with their claims, and all rows by id."""
+    candidate_rows = [(one, batch.are_claims) for batch in candidates for one in batch.read_all()]
     items = {one.thing.id: one.thing for one, _ in candidate_rows}
-    beside = group_claims(one for one in items.values() if isinstance(one, StoredMemory))
-    found = [one for one, follows in candidate_rows if not follows and one.thing.id not in beside.follower_ids]
+    groups = group_claims(one for one in items.values() if isinstance(one, StoredMemory))
+    found = [one for one, follows in candidate_rows if not follows and one.thing.id not in groups.follower_ids]
     if query.ranking is Ranking.HYBRID:
         fused = index_search.rank_rows(found, query, aliases, now)
     else:
         ranked = _rank_by_query(query, found, aliases, now)
         fused = index_search.FusedRanking(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
-    return fused, show_claims(fused.ranked, beside, limit=query.limit, extra=query.extra_claims), items
+    return fused, show_claims(fused.ranked, groups, limit=query.limit, extra=query.extra_claims), items
 
 
 async def _make_result(
@@ -179,6 +182,7 @@ async def _make_result(
     shown: ShownClaims,
     items: dict[str, RecallItem],
 ) -> RecallResult:
+    """Return the hits with their provenance, and the cards of the entities they mention."""
     hits = tuple(hits_of(shown, items))
     found = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
     cards = await _load_cards(tx, scope, query, found, items, fused.aliases)
@@ -186,7 +190,7 @@ async def _make_result(
 
 
 async def _load_candidates(tx: Tx, scope: Scope, query: RecallQuery) -> list[store.CandidateBatch]:
-    """Read what is to be ranked: all rows for the hybrid ranking, a past time or no vector; otherwise the nearest."""
+    """Return the rows to be ranked: all for the hybrid ranking, a past time or no vector; else the nearest."""
     found: list[store.CandidateBatch] = []
     # The hybrid ranking standardizes over all rows, so it needs all of them.
     whole = query.ranking is Ranking.HYBRID or query.vector is None or query.as_of is not None
@@ -209,6 +213,7 @@ async def _load_candidates(tx: Tx, scope: Scope, query: RecallQuery) -> list[sto
 def _rank_by_query(
     query: RecallQuery, found: Sequence[store.CandidateRow], aliases: Aliases, now: datetime
 ) -> list[RankedItem]:
+    """Return the rows ranked by similarity or blended; rows without a vector are judged by their words."""
     # Only rows without a vector are judged by their words; splitting every text would take long.
     waiting = any(one.cosine is None for one in found)
     words = query_coverage(query.text, [one.thing.content for one in found]) if waiting else [0.0] * len(found)
@@ -223,6 +228,7 @@ def _rank_by_query(
 def _ranking_candidates(
     found: Sequence[store.CandidateRow], words: Sequence[float], aliases: Aliases
 ) -> list[RankingCandidate]:
+    """Return the rows as candidates for a ranking, with their entity keys resolved."""
     return [
         RankingCandidate(
             id=one.thing.id,
@@ -256,7 +262,7 @@ async def _load_cards(
 
 
 async def _add_provenance(tx: Tx, scope: Scope, hits: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
-    """Return the hits, each memory with its provenance."""
+    """Return the recall's hits, each memory with where it was said."""
     found = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
     if not found:
         return tuple(hits)
@@ -267,7 +273,7 @@ async def _add_provenance(tx: Tx, scope: Scope, hits: Sequence[RecallHit]) -> tu
 async def prepare_query(
     services: Services, scope: Scope, text: str, *, ranking: str = Ranking.HYBRID
 ) -> np.ndarray | None:
-    """Embed the text and index the person if necessary; call it before the transaction that searches.
+    """Return the query's embedding, and index the person if necessary, before the transaction that searches.
 
     Without it a search still works, but it indexes the person while its transaction is open.
     """

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.memory.fact import MemoryType
@@ -19,7 +20,6 @@ from mnemon.memory.recall.query import FoundMessage, RecallItem, RecallQuery
 from mnemon.memory.store import memory_of, trust_of_row
 from mnemon.memory.words import query_coverage, reading_effort
 from mnemon.scope import Scope
-from mnemon.turn import Role
 from mnemon.vectors.text_vectors import vector_literal
 
 SQL = load_statements("mnemon.memory.recall")
@@ -41,21 +41,21 @@ class CandidateBatch(NamedTuple):
 
     rows: Sequence[Row]
     read: Callable[[Row], CandidateRow]
-    beside: bool = False
+    are_claims: bool = False
     """Whether these are claims whose facts are held: they are shown beside these or not at all."""
 
     @property
     def effort(self) -> int:
-        """Return the cost of ranking them, counted in rows with short texts."""
+        """Return the cost of ranking the batch's rows, counted in rows with short texts."""
         return len(self.rows) + reading_effort(row["content"] for row in self.rows)
 
     def read_all(self) -> list[CandidateRow]:
-        """Parse the rows."""
+        """Return the batch's rows as candidates."""
         return list(map(self.read, self.rows))
 
 
 async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
-    """Return the nearest memories by cosine, all without a vector yet, and the claims beside held facts."""
+    """Return the memories nearest by cosine, all without a vector yet, and the claims beside held facts."""
     params = candidate_params(scope, query)
     near, waiting, claims = await tx.gather(
         tx.fetch_all(SQL["nearest"], **params, most=most),
@@ -65,19 +65,19 @@ async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: in
     return [
         CandidateBatch(near, _memory_candidate),
         CandidateBatch(waiting, _memory_candidate),
-        CandidateBatch(claims, _memory_candidate, beside=True),
+        CandidateBatch(claims, _memory_candidate, are_claims=True),
     ]
 
 
 async def every_memory(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """Return all current memories that the scope's persona may see."""
+    """Return all current memories that the scope's persona may see, as candidates of a query."""
     return [
         CandidateBatch(await tx.fetch_all(SQL["every_candidate"], **candidate_params(scope, query)), _memory_candidate)
     ]
 
 
 async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """Return all memories as they were held at the query's time."""
+    """Return all memories as they were held at the query's time, as candidates."""
     params = {**candidate_params(scope, query), "as_of": query.as_of}
     current = await tx.fetch_all(SQL["candidates_as_of"], **params)
     past = await tx.fetch_all(SQL["versions_as_of"], **params)
@@ -86,7 +86,7 @@ async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[Candi
 
 
 async def nearest_messages(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
-    """Return the nearest messages of the scope's persona by cosine, and all without a vector yet."""
+    """Return the persona's messages nearest to the query by cosine, and all without a vector yet."""
     params = candidate_params(scope, query)
     near = await tx.fetch_all(SQL["nearest_messages"], **params, most=most)
     waiting = await tx.fetch_all(SQL["messages_not_embedded"], **params)
@@ -94,7 +94,7 @@ async def nearest_messages(tx: Tx, scope: Scope, query: RecallQuery, *, most: in
 
 
 async def every_message(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """Return all messages of the scope's persona up to the query's time."""
+    """Return all messages of the scope's persona up to the query's time, as candidates."""
     rows = await tx.fetch_all(SQL["every_message"], **candidate_params(scope, query), as_of=query.as_of)
     return [CandidateBatch(rows, _message_candidate)]
 
@@ -108,7 +108,7 @@ async def messages_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str,
 
 
 def candidate_params(scope: Scope, query: RecallQuery) -> dict[str, object]:
-    """Return the parameters that all statements over candidates share."""
+    """Return the parameters that all statements over candidates of a query share."""
     return {
         "org_id": scope.org_id,
         "user_id": scope.user,
@@ -121,16 +121,18 @@ def candidate_params(scope: Scope, query: RecallQuery) -> dict[str, object]:
 
 
 def _cosine_of(row: Row) -> float | None:
-    """Return the cosine; None for a text without words, whose zero vector makes it NaN."""
+    """Return a row's cosine to the query; None for a text without words, whose zero vector makes it NaN."""
     value = row["similarity"]
     return None if value is None or math.isnan(value) else float(value)
 
 
 def _memory_candidate(row: Row) -> CandidateRow:
+    """Return a row of `memories` as a candidate."""
     return CandidateRow(memory_of(row), _cosine_of(row), row["revision"], 0)
 
 
 def _past_candidate(row: Row) -> CandidateRow:
+    """Return a row of a memory and its past version as a candidate with that version's text and times."""
     past = replace(
         memory_of(row),
         content=row["past_content"],
@@ -148,21 +150,13 @@ def _past_candidate(row: Row) -> CandidateRow:
 
 
 def _message_candidate(row: Row) -> CandidateRow:
+    """Return a row of `messages` as a candidate."""
     return CandidateRow(_found_message(row), _cosine_of(row), row["revision"], row["place"])
 
 
 def _found_message(row: Row) -> FoundMessage:
-    return FoundMessage(
-        id=row["id"],
-        session_id=row["session_id"],
-        turn_id=row["turn_id"],
-        persona_id=row["persona_id"],
-        role=Role(row["role"]),
-        content=row["content"],
-        name=row["name"],
-        at=row["at"],
-        revision=row["revision"],
-    )
+    """Return a row of `messages` as a FoundMessage."""
+    return from_row(FoundMessage, row)
 
 
 NEAR_COSINE = 0.35
@@ -204,7 +198,7 @@ async def list_left_out(tx: Tx, scope: Scope, query: RecallQuery, *, most: int =
 
 
 def left_out_reason(memory: StoredMemory, scope: Scope, query: RecallQuery) -> LeftOutReason:
-    """Say why a memory was not ranked. That it is another persona's comes before every other reason."""
+    """Return why a memory was not ranked; that it is another persona's comes before every other reason."""
     if memory.persona_id not in (None, scope.persona_id):
         return LeftOutReason.OTHER_PERSONA
     if memory.status is ArchiveStatus.ARCHIVED and (query.as_of is None or memory.valid_from <= query.as_of):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import NotFound
@@ -26,29 +27,30 @@ _LEAST_SIMILARITY = 0.5
 
 @reads_outside_text
 def printable_name(origin: str) -> str:
-    r"""Return the name with every unprintable character escaped, like `\n` or `\x1b`."""
+    r"""Return a source's name with every unprintable character escaped, like `\n` or `\x1b`."""
     if origin.isprintable():
         return origin
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in origin)
 
 
 def resolve_source_name(given: str, known: Collection[str]) -> str:
-    """Return the known source with this name or printable name; the given name if there is none, or more than one."""
+    """Return the known source with this name or printable name; the given one unless exactly one matches."""
     if given in known:
         return given
     matches = [one for one in known if printable_name(one) == given]
+    # Two sources may look the same once escaped: then neither is guessed.
     return matches[0] if len(matches) == 1 else given
 
 
 def closest_names(wanted: str, known: Sequence[str]) -> list[str]:
-    """Return the known names most similar to the wanted one, or the first ones if none is similar."""
+    """Return the known sources most similar to the wanted name, or the first ones if none is similar."""
     lowered = {one.casefold(): one for one in known[:MOST_COMPARED]}
     similar = get_close_matches(wanted.casefold(), list(lowered), n=MOST_SHOWN, cutoff=_LEAST_SIMILARITY)
     return [lowered[one] for one in similar] or list(known[:MOST_SHOWN])
 
 
 def source_not_found(wanted: str, known: Sequence[str], subject: str) -> NotFound:
-    """Return the error for a source that never spoke, with the most similar names."""
+    """Return the NotFound error for a source that never spoke, with the most similar names."""
     names = ", ".join(f"`{printable_name(one)}`" for one in closest_names(wanted, known))
     step = f"Sources that did: {names}." if names else "No source did."
     return NotFound(
@@ -117,7 +119,7 @@ class WithdrawalPreview:
 
 
 async def preview_withdrawal(tx: Tx, scope: Scope, origin: str) -> WithdrawalPreview:
-    """Count what a source said and was not withdrawn, for one person or for all if the scope names none.
+    """Return how much of what a source said would be withdrawn, for one person or for all.
 
     Raises NotFound for a source that never spoke.
     """
@@ -126,13 +128,11 @@ async def preview_withdrawal(tx: Tx, scope: Scope, origin: str) -> WithdrawalPre
     if not row["spoken"]:
         subject = "anybody" if scope.user_id is None else "this person"
         raise source_not_found(origin, await source_names(tx, scope), subject)
-    return WithdrawalPreview(
-        people=row["people"], memories=row["memories"], versions=row["versions"], todos=row["todos"]
-    )
+    return from_row(WithdrawalPreview, row)
 
 
 def count_by_source(rows: Iterable[Row]) -> list[SourceOverview]:
-    """Add up the counts of each source over its kinds and states."""
+    """Return the counts of each source, added up over its kinds and states, by name."""
     found: dict[str, SourceOverview] = {}
     for row in rows:
         # Todos store no trust of their own; it follows from their source.

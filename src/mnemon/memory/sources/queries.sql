@@ -6,9 +6,13 @@ from memories
 where org_id = %(org_id)s and user_id = %(user_id)s
 group by coalesce(origin, source), source, trust, trust_level, status, claim_of is not null
 union all
+-- Without states that a withdrawal restored, which their source said only once (memory/sources/replay.py).
 select coalesce(origin, source), source, trust, trust_level, 'version', null, false, count(*), max(recorded_at)
-from memory_versions
-where org_id = %(org_id)s and user_id = %(user_id)s and valid_to > valid_from
+from memory_versions v
+where org_id = %(org_id)s and user_id = %(user_id)s and valid_to > valid_from and not exists (
+  select from memory_versions w
+  where w.org_id = v.org_id and w.user_id = v.user_id and w.memory_id = v.memory_id
+    and w.number between 1 and v.number - 1 and w.reason = 'withdrawn' and w.valid_from = v.valid_from)
 group by coalesce(origin, source), source, trust, trust_level
 union all
 select source, source, null, null, 'todo', status, false, count(*), max(updated_at)

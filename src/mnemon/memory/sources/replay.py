@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import count
 
 from mnemon.memory.fact import Fact, FactEntity
-from mnemon.memory.lifecycle import WITHDRAWN, ArchiveStatus
+from mnemon.memory.lifecycle import WITHDRAWN, ArchiveStatus, has_same_words
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import WriteStamp
 from mnemon.memory.remember import FactBatch, MemoryPlace
@@ -33,7 +33,7 @@ class Utterance:
 def held_without_source(
     rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
 ) -> dict[MemoryPlace, StoredMemory]:
-    """Replay the other sources' statements of these rows, which share a key or contradict it; return the outcome."""
+    """Return what would be stored under a key if this source had never spoken: a replay of the others."""
     statements = sorted(_utterances_without(rows, past, origin), key=lambda one: (one.at, one.place))
     if not statements:
         return {}
@@ -66,22 +66,55 @@ def held_without_source(
 def _utterances_without(
     rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
 ) -> Iterator[Utterance]:
-    # Facts before claims: a fact existed before a claim could contradict it.
     """Yield the recorded statements of all sources but this one, without withdrawn ones."""
+    # Facts before claims: a fact existed before a claim could contradict it.
     for number, row in enumerate(sorted(rows, key=lambda one: one.claim_of is not None)):
+        versions = past.get(row.id, ())
+        restored = restored_numbers(row, versions)
         if row.origin != origin and (row.status is ArchiveStatus.ACTIVE or row.is_set_aside):
-            for at in _utterance_times(row, row.stated_at, past.get(row.id, ())):
+            times = _utterance_times(row, row.stated_at, versions)
+            for at in _times_since_restore(row, versions, restored) if row.version in restored else times:
                 yield _build_utterance(row, row, at, number)
-        for one in past.get(row.id, ()):
-            if one.origin != origin and one.reason != WITHDRAWN:
-                for at in _utterance_times(one, max(one.valid_from, one.recorded_at), past.get(row.id, ())):
+        for one in versions:
+            if one.origin != origin and one.reason != WITHDRAWN and one.number not in restored:
+                for at in _utterance_times(one, max(one.valid_from, one.recorded_at), versions):
                     yield _build_utterance(row, one, at, number)
+
+
+def restored_numbers(row: StoredMemory, past: Sequence[MemoryVersion]) -> frozenset[int]:
+    """Return which of the row's states an earlier withdrawal restored, so that they are no statements of their own.
+
+    Such a state follows a withdrawn one, repeats what its source had said before, and starts when the withdrawn one or
+    that earlier statement did. A statement that was made anew starts at a time of its own.
+    """
+    states: dict[int, StoredMemory | MemoryVersion] = {row.version: row}
+    states |= {one.number: one for one in past if not one.is_repeat and one.reason != WITHDRAWN}
+    found: set[int] = set()
+    for number, state in sorted(states.items(), key=lambda one: one[0]):
+        starts = {one.valid_from for one in past if one.reason == WITHDRAWN and 0 < one.number < number}
+        earlier = [one for one in past if one.number < number and one.number not in found and _says_same(one, state)]
+        if starts and earlier and state.valid_from in starts | {one.valid_from for one in earlier}:
+            found.add(number)
+    return frozenset(found)
+
+
+def _says_same(one: MemoryVersion, state: StoredMemory | MemoryVersion) -> bool:
+    """Say whether the version records the same words of the same source, and was not withdrawn."""
+    same = (one.origin, one.trust) == (state.origin, state.trust) and has_same_words(one.content, state.content)
+    return same and one.reason != WITHDRAWN
+
+
+def _times_since_restore(row: StoredMemory, past: Sequence[MemoryVersion], restored: frozenset[int]) -> set[datetime]:
+    """Return when the source last said what was restored, if that was since; its earlier statements are in the past."""
+    known = [one for one in past if one.number not in restored and _says_same(one, row)]
+    before = max((max(one.valid_from, one.recorded_at) for one in known), default=row.valid_from)
+    return {row.stated_at} if row.stated_at > max(before, row.valid_from) else set()
 
 
 def _utterance_times(
     statement: StoredMemory | MemoryVersion, last: datetime, past: Sequence[MemoryVersion]
 ) -> set[datetime]:
-    """Return when its source said it first and last.
+    """Return when a statement's source said it first and last.
 
     A source that took over the same words has its own first statement recorded as a repeat, so only the last counts
     here.
@@ -91,6 +124,7 @@ def _utterance_times(
 
 
 def _build_utterance(row: StoredMemory, statement: StoredMemory | MemoryVersion, at: datetime, place: int) -> Utterance:
+    """Return a memory's current or past text as one statement made at this time."""
     return Utterance(
         at=at,
         place=place,

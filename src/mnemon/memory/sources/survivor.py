@@ -32,12 +32,13 @@ class WithdrawalSurvivor:
     """Carries withdrawals over a restore, so that a backup does not bring a withdrawn source back."""
 
     def __init__(self) -> None:
+        """Begin a restore without knowing any withdrawal."""
         self._known: list[PastWithdrawal] = []
         self._found = False
         self._gap: datetime | None = None
 
     async def read_from(self, url: str) -> None:
-        """Remember the withdrawals of every organization in the database that is about to be replaced."""
+        """Read the withdrawals of every organization from the database that a restore is about to replace."""
         async with await open_connection(url) as connection:
             table = await (await connection.execute("select to_regclass('withdrawals')")).fetchone()
             if table is None or table[0] is None:
@@ -49,7 +50,7 @@ class WithdrawalSurvivor:
                 self._known.append(PastWithdrawal(org_id=org_id, user_id=user_id, id=id_, origin=origin))
 
     async def apply_to(self, services: Services) -> str:
-        """Repeat the withdrawals that the backup does not know; return a report in words."""
+        """Repeat the withdrawals that the restored backup does not know; return a report in words."""
         repeated = [one for one in self._known if await _withdraw_again(services, one)]
         report = _format_withdrawn(repeated)
         known = self._found and self._gap is None
@@ -75,7 +76,7 @@ class WithdrawalSurvivor:
 
 
 async def _withdraw_again(services: Services, one: PastWithdrawal) -> bool:
-    """Repeat the withdrawal unless the restored database knows it; say whether it changed anything."""
+    """Repeat a withdrawal unless the restored database knows it; return whether it changed anything."""
     scope = Scope(org_id=one.org_id, user_id=one.user_id)
     owner = {"org_id": one.org_id, "user_id": one.user_id}
     try:
@@ -90,6 +91,7 @@ async def _withdraw_again(services: Services, one: PastWithdrawal) -> bool:
 
 
 def _format_withdrawn(repeated: list[PastWithdrawal]) -> str:
+    """Return a sentence on which sources were withdrawn again; empty for none."""
     names = sorted({printable_name(one.origin) for one in repeated})
     if not names:
         return ""

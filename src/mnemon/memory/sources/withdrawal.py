@@ -52,23 +52,23 @@ class Withdrawal:
 
     @property
     def total(self) -> int:
-        """Return the number of all changes."""
+        """Return the number of all memories, versions and todos that the withdrawal changed."""
         return len(self.archived) + len(self.restored) + self.versions + self.todos
 
 
 async def withdraw_source(
     tx: Tx, scope: Scope, origin: str, *, at_most: Trust = Trust.OPERATOR, receipt_id: str | None = None
 ) -> Withdrawal:
-    """Withdraw everything the source said about the person, over all personas. A second call changes nothing.
+    """Withdraw everything the source said about the person and return the receipt; repeated, it changes nothing.
 
     Raises NotFound for a source that never spoke about them, NotAllowed for one trusted more than `at_most`.
     """
     revision = await bump_revision(tx, scope, asked_for="user")
     await _check_withdrawable(tx, scope, origin, at_most)
-    touched = await tx.fetch_all(SQL["touched_keys"], **_owner_params(scope), origin=origin)
+    touched = await tx.fetch_all(SQL["touched_keys"], **scope.owner_params, origin=origin)
     # A key is replayed as a whole: a statement of the source may have decided what other rows of it hold.
     keys = [str(row["held_key"]) for row in touched]
-    rows = [store.memory_of(row) for row in await tx.fetch_all(SQL["under_keys"], **_owner_params(scope), keys=keys)]
+    rows = [store.memory_of(row) for row in await tx.fetch_all(SQL["under_keys"], **scope.owner_params, keys=keys)]
     past = await store.past_versions(tx, scope, [one.id for one in rows])
     by_key: dict[str, list[StoredMemory]] = {}
     for one in rows:
@@ -82,7 +82,7 @@ async def withdraw_source(
     before = {one.id: one for one in rows}
     await store.write_changes(tx, scope, changes)
     await store_vectors(tx, scope, changes, None, revision=revision)
-    todos = await tx.execute(SQL["drop_todos"], **_owner_params(scope), origin=origin, now=tx.now)
+    todos = await tx.execute(SQL["drop_todos"], **scope.owner_params, origin=origin, now=tx.now)
     if changes or todos:
         # The spine may contain what the source said.
         await enqueue_after_forgetting(tx, scope)
@@ -96,19 +96,19 @@ async def withdraw_source(
         versions=sum(one_past.origin == origin for one in changes for one_past in _moved_versions(one, past)),
         todos=todos,
     )
-    await tx.execute(SQL["keep_withdrawal"], **_owner_params(scope), id=receipt.id, origin=origin, at=receipt.at)
+    await tx.execute(SQL["keep_withdrawal"], **scope.owner_params, id=receipt.id, origin=origin, at=receipt.at)
     log.info("source_withdrawn", user=scope.user, receipt=receipt.id, changed=receipt.total)
     return receipt
 
 
 def _is_restored(after: StoredMemory, before: StoredMemory) -> bool:
-    """Say whether the memory has an earlier text again, or is a fact that was a claim."""
+    """Say whether a withdrawal gave the memory an earlier text back, or made a claim the fact."""
     return after.status is ArchiveStatus.ACTIVE and after.version != before.version
 
 
 async def _check_withdrawable(tx: Tx, scope: Scope, origin: str, at_most: Trust) -> None:
     """Raise NotFound unless the source spoke about the person, NotAllowed if it is trusted more than `at_most`."""
-    rows = await tx.fetch_all(SQL["levels_of_source"], **_owner_params(scope), origin=origin)
+    rows = await tx.fetch_all(SQL["levels_of_source"], **scope.owner_params, origin=origin)
     if not rows:
         raise source_not_found(origin, await source_names(tx, scope), "this person")
     levels = [trust_of(row["source"]) if row["kind"] == "todo" else store.trust_of_row(row) for row in rows]
@@ -121,11 +121,8 @@ async def _check_withdrawable(tx: Tx, scope: Scope, origin: str, at_most: Trust)
 
 
 def _moved_versions(change: MemoryChange, past: dict[str, tuple[MemoryVersion, ...]]) -> list[MemoryVersion]:
+    """Return the past versions of the changed memory whose validity the change moves."""
     return [one for one in past.get(change.memory.id, ()) if one.number in change.moved]
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
 
 
 MOST_TRIES = 3
@@ -137,7 +134,7 @@ RecordWithdrawal = Callable[[Tx, Scope, str], None]
 
 
 async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: RecordWithdrawal) -> Withdrawal:
-    """Withdraw the source for every person it spoke about; the receipt sums up the parts.
+    """Withdraw the source for every person it spoke about; return a receipt that sums up the parts.
 
     Each person is a transaction of their own: after an interruption those that were done stay done, and the next call
     continues with the others. Every person's part is recorded under the receipt's id.

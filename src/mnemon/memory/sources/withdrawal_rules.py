@@ -10,7 +10,7 @@ from datetime import datetime
 
 from mnemon.memory.importance import CRITICAL
 from mnemon.memory.keys import withdrawn_key
-from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, ArchiveStatus, has_same_words
+from mnemon.memory.lifecycle import SET_ASIDE, WAS_CLAIM, WITHDRAWN, ArchiveReason, ArchiveStatus, has_same_words
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, version_of
 from mnemon.memory.repeats import next_repeat_number
@@ -19,14 +19,12 @@ from mnemon.scope import NewId
 
 PastVersions = Mapping[str, Sequence[MemoryVersion]]
 """Past versions by memory id."""
-WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
-"""The note of a memory that was a claim before."""
 
 
 def withdrawal_changes(
     rows: Sequence[StoredMemory], past: PastVersions, origin: str, *, at: datetime, revision: int, new_id: NewId
 ) -> list[MemoryChange]:
-    """Return the changes to all rows of one key: the memories of each persona, and their claims.
+    """Return what withdrawing a source changes in all memories under one key and the claims against them.
 
     They are in the order in which they must be written: a key is released before another row takes it.
     """
@@ -58,7 +56,7 @@ def withdrawal_changes(
 
 
 def _voice_key(one: StoredMemory) -> tuple[str | None, str, str]:
-    """Return what identifies a source's statement among the claims: persona, trust and source."""
+    """Return what tells whose claim it is: persona, trust and source."""
     return one.persona_id, one.trust, one.origin.casefold()
 
 
@@ -68,6 +66,7 @@ class _WithdrawalPlan:
     def __init__(
         self, rows: Sequence[StoredMemory], past: PastVersions, origin: str, *, at: datetime, revision: int
     ) -> None:
+        """Take the memories under one key with their versions, and the source that is withdrawn."""
         self._rows = rows
         self._past = past
         self._origin = origin
@@ -78,11 +77,11 @@ class _WithdrawalPlan:
         self.settled_rows: list[StoredMemory] = []
 
     def withdraw_row(self, row: StoredMemory) -> MemoryChange | None:
-        """Return the change to one row, whatever the others say."""
+        """Return what the withdrawal changes in one memory by itself; None if the source said nothing there."""
         return withdrawal_change(row, self._past.get(row.id, ()), self._origin, at=self._at, revision=self._revision)
 
     def is_consistent(self, left: Mapping[str | None, StoredMemory]) -> bool:
-        """Say whether the other sources' active memories are what a replay of their statements gives.
+        """Say whether the other sources' active memories are what replaying their statements gives.
 
         They are not where a less trusted source replaced a more trusted one, before trust had an order.
         """
@@ -99,7 +98,7 @@ class _WithdrawalPlan:
         )
 
     def settle_fact(self, persona: str | None, key: str, remaining: StoredMemory | None) -> None:
-        """Make the persona's place hold what is left: nothing, an earlier version, or what was a claim."""
+        """Give the persona's memory what remains without the source: nothing, an earlier text, or a claim's text."""
         row = next((one for one in self._rows if one.claim_of is None and one.persona_id == persona), None)
         if row is not None and (
             remaining is None or (row.status is ArchiveStatus.ACTIVE and row.origin != self._origin)
@@ -118,7 +117,7 @@ class _WithdrawalPlan:
             self._add_change(self._restore_statement(row, remaining))
 
     def settle_claim(self, row: StoredMemory, remaining: StoredMemory | None) -> None:
-        """Make a claim say what is left of its source's claims, or set it aside if it would not be a claim."""
+        """Give a claim what remains of its source's statements, or archive it if it contradicts nothing any more."""
         # Claims that someone archived stay archived; those set aside by a withdrawal may come back.
         if row.origin == self._origin or (row.archive_reason and not row.is_set_aside):
             self._add_change(self.withdraw_row(row))
@@ -134,12 +133,13 @@ class _WithdrawalPlan:
             self._add_change(self.withdraw_row(row))
 
     def add_claims(self, claims: Sequence[StoredMemory], key: str, new_id: NewId) -> None:
-        """Add claims for statements that only repeated the source and now contradict the memory."""
+        """Add claims for sources that only repeated the withdrawn one and now contradict the memory."""
         for one in claims:
             claim = replace(one, id=new_id("mem"), claim_of=key, pinned=False, revision=self._revision)
             self.changes.append(MemoryChange(outcome=MemoryOutcome.CREATED, memory=claim))
 
     def _matching_claim(self, remaining: StoredMemory) -> StoredMemory | None:
+        """Return the claim of the same source with the text that remains after the withdrawal; None without one."""
         return next(
             (
                 one
@@ -153,7 +153,7 @@ class _WithdrawalPlan:
         )
 
     def _release_key(self, row: StoredMemory | None, key: str) -> None:
-        """Rename the row's key, so that another row can take it; withdraw the row if it is not."""
+        """Rename a withdrawn memory's key, so that the memory that takes its place can have it."""
         if row is None:
             return
         withdrawn_row = row if row.is_withdrawn else _withdraw_memory(row, self._at)
@@ -162,7 +162,7 @@ class _WithdrawalPlan:
         self._add_change(replace(change, withdrawn=withdrawn))
 
     def _promote_claim(self, claim: StoredMemory, key: str, row: StoredMemory | None) -> MemoryChange:
-        """Return the change that makes the claim the memory under the key.
+        """Return the change that makes a claim the memory under the key.
 
         Its history records why, and what others said in that place.
         """
@@ -191,7 +191,7 @@ class _WithdrawalPlan:
         return row.pinned and any(one.importance == CRITICAL for one in others)
 
     def _restore_statement(self, row: StoredMemory, remaining: StoredMemory) -> MemoryChange:
-        """Return the change that gives the row what is left; the earlier text is recorded as withdrawn."""
+        """Return the change that gives the memory what is left; the earlier text is recorded as withdrawn."""
         taken_back = row.origin == self._origin
         # If the source held the place, what remains is valid again since then; its earlier validity is recorded.
         since = min(row.valid_from, self._at) if taken_back else remaining.valid_from
@@ -230,11 +230,13 @@ class _WithdrawalPlan:
         )
 
     def _update_change(self, memory: StoredMemory) -> MemoryChange:
+        """Return the change to this memory, with the withdrawal's time and revision."""
         return MemoryChange(
             outcome=MemoryOutcome.UPDATED, memory=replace(memory, revision=self._revision, updated_at=self._at)
         )
 
     def _add_change(self, change: MemoryChange | None) -> None:
+        """Append a change to the plan, if there is one."""
         if change is not None:
             self.changes.append(change)
 
@@ -242,7 +244,7 @@ class _WithdrawalPlan:
 def withdrawal_change(
     held: StoredMemory, past: Sequence[MemoryVersion], origin: str, *, at: datetime, revision: int
 ) -> MemoryChange | None:
-    """Return the change to a memory whose place nothing else takes; None if the source said nothing there."""
+    """Return the change to a memory that nothing replaces; None if the withdrawn source said nothing there."""
     numbers = _version_numbers(past, origin)
     moved = _emptied_spans(past, origin)
     if held.origin != origin or held.is_withdrawn:
@@ -256,12 +258,12 @@ def withdrawal_change(
 
 
 def _version_numbers(past: Sequence[MemoryVersion], origin: str) -> tuple[int, ...]:
-    """Return the numbers of the source's versions that are not withdrawn."""
+    """Return the numbers of a source's past versions that are not withdrawn."""
     return tuple(one.number for one in past if one.origin == origin and one.reason != WITHDRAWN)
 
 
 def _emptied_spans(past: Sequence[MemoryVersion], origin: str) -> dict[int, tuple[datetime | None, datetime | None]]:
-    """Return the source's versions with an empty time span, as they count as never said."""
+    """Return a source's past versions with an empty time span, as they count as never said."""
     return {
         one.number: (None, one.valid_from)
         for one in past
@@ -270,10 +272,12 @@ def _emptied_spans(past: Sequence[MemoryVersion], origin: str) -> dict[int, tupl
 
 
 def _withdraw_memory(held: StoredMemory, at: datetime) -> StoredMemory:
+    """Return the memory as withdrawn: archived as wrong, and not pinned."""
     return _archive_memory(replace(held, note=WITHDRAWN, pinned=False), ArchiveReason.WRONG, at)
 
 
 def _archive_memory(held: StoredMemory, reason: ArchiveReason, at: datetime) -> StoredMemory:
+    """Return the memory as archived for this reason; one that is archived keeps its time."""
     since = held.archived_at or at
     return replace(
         held, status=ArchiveStatus.ARCHIVED, archive_reason=reason, archived_at=since, valid_to=held.valid_to or since
@@ -281,6 +285,7 @@ def _archive_memory(held: StoredMemory, reason: ArchiveReason, at: datetime) -> 
 
 
 def _reactivate_memory(held: StoredMemory) -> StoredMemory:
+    """Return the memory as active; an active one unchanged."""
     if held.status is ArchiveStatus.ACTIVE:
         return held
     return replace(held, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None, note=None)

@@ -37,13 +37,13 @@ class TodosSection:
     answer: type[BaseModel] = TodosAnswer
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the brief, for every turn, with the open todos, so that they can be closed."""
+        """Return the section's instructions and the person's open todos, so that they can be closed."""
         known = (await store.open_todos(tx, turn.scope))[-_OPEN_SHOWN:]
         state = "\n".join(f"{todo.id} {todo.kind}: {todo.content}" for todo in known)
         return Brief(instructions=TODOS, state=state and f"Open todos:\n{state}", facts={"open": tuple(known)})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Extract what the person promises or reports as done by fixed patterns, without a model; at most 50 todos."""
+        """Return what the person promises or reports as done by fixed patterns, without a model; at most 50 todos."""
         known: Sequence[Todo] = brief.facts.get("open", ())
         contents = [todo.content for todo in known]
         found = [
@@ -59,6 +59,7 @@ class TodosSection:
         answers = TodosAnswer.model_validate(answer).todos
         if not answers:
             return SectionResult()
+        # A page that a model has read may word a todo too; then the todo names that page as its source.
         recalled = await load_other_authors(tx, turn)
         places = await run_off_loop(turn.size, lambda: _judge_quotes(answers, turn))
         authors = await run_off_loop(turn.size + text_size(recalled), lambda: authors_of_turn(turn, recalled))
@@ -98,7 +99,7 @@ def _judge_quote(one: TodoAnswer, found: Quotation | None, turn: Turn) -> Quotat
 
 
 async def _add_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation, other_author: OtherAuthor | None) -> str:
-    """Open the todo; return how it counts in the section's result."""
+    """Open the proposed todo; return how it counts in the section's result."""
     draft = store.NewTodo(
         kind=one.kind or infer_todo_kind(one.content),
         content=one.content,

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import psycopg
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import Conflict, NotFound
@@ -42,7 +43,7 @@ class TodoEdit:
 
 async def open_todos(tx: Tx, scope: Scope) -> list[Todo]:
     """Return the open todos of the scope's persona, or of none if it names none, oldest first."""
-    rows = await tx.fetch_all(SQL["open"], **_owner_params(scope), persona_id=scope.persona_id)
+    rows = await tx.fetch_all(SQL["open"], **scope.owner_params, persona_id=scope.persona_id)
     return [_todo_from_row(row) for row in rows]
 
 
@@ -50,7 +51,7 @@ async def add_todo(tx: Tx, scope: Scope, draft: NewTodo, *, at: datetime) -> tup
     """Open the todo, or refresh the open one that says the same; return it and whether it is new."""
     row = await tx.fetch_one(
         SQL["insert"],
-        **_owner_params(scope),
+        **scope.owner_params,
         id=tx.new_id("tod"),
         persona_id=scope.persona_id,
         todo_key=todo_key(draft.kind, draft.content),
@@ -64,7 +65,7 @@ async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
     """Return the todo that the draft's turn opened before with this content; None if there is none."""
     key = todo_key(draft.kind, draft.content)
     row = await tx.fetch_one_or_none(
-        SQL["of_turn"], **_owner_params(scope), persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
+        SQL["of_turn"], **scope.owner_params, persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
     )
     return None if row is None else _todo_from_row(row)
 
@@ -72,11 +73,11 @@ async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
 async def has_closed_todo(tx: Tx, scope: Scope, turn_id: str, quote: str) -> bool:
     """Say whether the turn has closed a todo with these words before."""
     params = {"persona_id": scope.persona_id, "turn_id": turn_id, "quote": quote}
-    return await tx.fetch_one_or_none(SQL["closed_by"], **_owner_params(scope), **params) is not None
+    return await tx.fetch_one_or_none(SQL["closed_by"], **scope.owner_params, **params) is not None
 
 
 async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
-    """Return the todo and the scope of its person.
+    """Return the todo of this id and the scope of its person.
 
     Raises NotFound if the todo is of another organization, or of another person than the scope names.
     """
@@ -88,7 +89,7 @@ async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
 
 
 async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: datetime) -> Todo:
-    """Apply the edit and return the todo; a closed one keeps the time of its closing.
+    """Apply the edit to a todo and return it; a closed one keeps the time of its closing.
 
     Raises NotFound, and Conflict if another open todo says the same.
     """
@@ -100,7 +101,7 @@ async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: d
         async with tx.savepoint():
             row = await tx.fetch_one_or_none(
                 SQL["update"],
-                **_owner_params(scope),
+                **scope.owner_params,
                 id=todo.id,
                 kind=kind,
                 content=content,
@@ -132,7 +133,7 @@ async def list_todos(
     before_at, before_id = before or (None, None)
     rows = await tx.fetch_all(
         SQL["listed"],
-        **_owner_params(scope),
+        **scope.owner_params,
         persona_id=scope.persona_id,
         status=status,
         kind=kind,
@@ -143,22 +144,6 @@ async def list_todos(
     return [_todo_from_row(row) for row in rows]
 
 
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
-
-
 def _todo_from_row(row: Row) -> Todo:
-    return Todo(
-        id=row["id"],
-        persona_id=row["persona_id"],
-        kind=TodoKind(row["kind"]),
-        content=row["content"],
-        status=TodoStatus(row["status"]),
-        source=row["source"],
-        turn_id=row["turn_id"],
-        message_id=row["message_id"],
-        quote=row["quote"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        closed_at=row["closed_at"],
-    )
+    """Return a row of `todos` as a Todo."""
+    return from_row(Todo, row)

@@ -63,7 +63,7 @@ class Todo:
 
     @property
     def trust(self) -> Trust:
-        """Return the trust of its source."""
+        """Return how far the todo's source is trusted."""
         return trust_of(self.source)
 
     @property
@@ -88,7 +88,7 @@ _FRICTION = re.compile(
 
 @reads_outside_text
 def infer_todo_kind(content: str, fact_type: FactType | None = None) -> TodoKind:
-    """Return the kind of an open loop that does not name one: by its fact type, else by its words."""
+    """Return the kind of a todo that does not name one: by its fact type, else by its words."""
     if fact_type is FactType.HABIT or _HABIT.search(content):
         return TodoKind.HABIT
     if fact_type is FactType.FRICTION or _FRICTION.search(content):

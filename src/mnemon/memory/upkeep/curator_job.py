@@ -31,9 +31,10 @@ _MOST_MEMORIES = 500
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return the job that runs the curator."""
+    """Return the job that runs the curator over a person's memories."""
 
     async def run(attempt: Attempt) -> None:
+        """Run the curator for the person whose id is the work's key, if enough memories are new."""
         # Global memories only: what is private to a persona must not be combined with anything else.
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
         async with services.db.tx(scope.org_id) as tx:
@@ -68,7 +69,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
 async def apply_plan(
     tx: Tx, scope: Scope, plan: CuratorPlan, *, made_by: str, vectors: TextVectors | None = None
 ) -> CuratorRun:
-    """Apply and record the parts of the plan that pass the gates, checked against the current memories."""
+    """Apply and record the parts of the curator's plan that pass the gates, checked against the current memories."""
     aliases = await load_aliases(tx, scope)
     # Read again under the lock: memories may have changed while the model worked.
     gated = rules.gate_plan(plan, await store.global_memories(tx, scope, most=_MOST_MEMORIES), tx.now, aliases.resolve)
@@ -88,6 +89,7 @@ async def apply_plan(
 
 
 async def _archive_outdated(tx: Tx, scope: Scope, gated: GatedPlan) -> tuple[str, ...]:
+    """Archive what the curator's plan calls outdated; return the ids of the archived memories."""
     archived: list[StoredMemory] = []
     for one in gated.outdated:
         archived += await archive_memories(tx, scope, [one.memory.id], ArchiveReason.OUTDATED, note=one.reason)
@@ -95,7 +97,7 @@ async def _archive_outdated(tx: Tx, scope: Scope, gated: GatedPlan) -> tuple[str
 
 
 async def _fold_fragments(tx: Tx, scope: Scope, fold: Fold, vectors: TextVectors | None) -> StoredMemory:
-    """Store the fold as one memory that links its fragments, and archive the fragments as folded."""
+    """Store several memories as one that links them (a fold), and archive them as folded; return the one."""
     (remembered,) = await remember_facts(tx, scope, [_fact_of_fold(fold)], vectors=vectors)
     fragments = [one.id for one in fold.memories if one.id != remembered.memory.id]
     await archive_memories(tx, scope, fragments, ArchiveReason.FOLDED, note=f"folded into {remembered.memory.id}")
@@ -103,6 +105,7 @@ async def _fold_fragments(tx: Tx, scope: Scope, fold: Fold, vectors: TextVectors
 
 
 def _fact_of_fold(fold: Fold) -> Fact:
+    """Return the fact to be remembered in place of the fold's fragments."""
     first = fold.memories[0]
     origin = None if speaks_for_person(first.trust) else first.origin
     entity = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
@@ -126,7 +129,7 @@ def _fact_of_fold(fold: Fold) -> Fact:
 
 
 async def unfold_memory(tx: Tx, scope: Scope, fold_id: str) -> list[StoredMemory]:
-    """Undo a fold: make its fragments active again, return them, and archive the fold as unwanted.
+    """Undo a fold of memories: make its fragments active again, return them, and archive the fold as unwanted.
 
     Raises NotFound, and Conflict if the memory is not a fold.
     """

@@ -18,7 +18,7 @@ _SMALLEST_CURATOR_AFTER = 2
 
 
 async def enqueue_after_write(tx: Tx, scope: Scope) -> None:
-    """Queue the matching of entities, and the curator if at least two memories are new."""
+    """Queue the jobs that memories just written need: matching of entities, and the curator."""
     await enqueue_work(tx, scope, MATCH_ENTITIES, scope.user)
     new = await memories.count_active(tx, scope) - (await count_at_last_run(tx, scope) or 0)
     # A cheap test against needless jobs; the job itself compares with the configured number.
@@ -27,7 +27,7 @@ async def enqueue_after_write(tx: Tx, scope: Scope) -> None:
 
 
 async def enqueue_after_turn(tx: Tx, scope: Scope) -> None:
-    """Queue the writing of a spine if enough was said since the last."""
+    """Queue the writing of a person's spine if enough was said since the last."""
     if spine_rules.is_due(await messages_since_spine(tx, scope)):
         await enqueue_work(tx, scope, SPINE, scope.user)
 

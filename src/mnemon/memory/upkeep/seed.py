@@ -40,13 +40,13 @@ class SeedEntry:
 
 @reads_outside_text
 def parse_profile(text: str) -> tuple[SeedEntry, ...]:
-    """Return one entry per line, without list marks, empty lines and repetitions."""
+    """Return a profile's lines as seed entries, without list marks, empty lines and repetitions."""
     lines = (" ".join(_BULLET.sub("", line).split()) for line in text.splitlines())
     return tuple(SeedEntry(content=line) for line in dict.fromkeys(lines) if line)
 
 
 def seed_facts(entries: Iterable[SeedEntry]) -> tuple[Fact, ...]:
-    """Return the entries as facts with the source `seeded_profile`."""
+    """Return the seed's entries as facts with the source `seeded_profile`."""
     return tuple(
         Fact(
             type=entry.type,
@@ -119,10 +119,12 @@ async def _archive_removed(tx: Tx, scope: Scope, gone: Sequence[SeedEntry], want
 
 
 def _entry_fields(entry: SeedEntry) -> dict[str, Any]:
+    """Return a seed entry as the JSON that is stored, without empty fields."""
     return {name: value for name, value in asdict(entry).items() if value is not None}
 
 
 def _parse_entry(stored: dict[str, Any]) -> SeedEntry:
+    """Return the seed entry that the stored JSON describes."""
     return SeedEntry(
         content=stored["content"],
         type=MemoryType(stored["type"]),

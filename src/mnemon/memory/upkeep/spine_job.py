@@ -21,7 +21,7 @@ _MOST_MEMORIES = 200
 
 
 async def spine_material(tx: Tx, scope: Scope) -> list[SpineSource]:
-    """Read what every persona may know: global memories, and todos told to no persona."""
+    """Return what every persona may know, as sources of a spine: global memories and todos of no persona."""
     global_scope = scope.with_persona(None)
     memories = await store.global_memories(tx, global_scope, most=_MOST_MEMORIES)
     own = [todo for todo in await open_todos(tx, global_scope) if speaks_for_person(todo.trust)]
@@ -30,9 +30,10 @@ async def spine_material(tx: Tx, scope: Scope) -> list[SpineSource]:
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Return the job that writes spines."""
+    """Return the job that writes the spines of people."""
 
     async def run(attempt: Attempt) -> None:
+        """Write the next spine of the person whose id is in the work's key, if one is due or asked for."""
         user_id, _, rebuild = attempt.key.partition(" ")
         scope = Scope(org_id=attempt.scope.org_id, user_id=user_id)
         async with services.db.tx(scope.org_id) as tx:
@@ -68,6 +69,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
 async def _write_spine(
     tx: Tx, scope: Scope, answer: Spine, *, last: SpineVersion | None, since: int, made_by: str
 ) -> None:
+    """Store the lines of a model's answer that current sources support as the person's next spine."""
     # Read again: what was forgotten while the model worked must not be a source.
     checked = ground_lines(answer, await spine_material(tx, scope))
     version = SpineVersion(

@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.memory.memory import StoredMemory
@@ -42,28 +43,26 @@ class StoredSeed:
 
 async def global_memories(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
     """Return the active memories that every persona may know, most important first."""
-    return [memory_of(row) for row in await tx.fetch_all(SQL["global_memories"], **_owner_params(scope), most=most)]
+    return [memory_of(row) for row in await tx.fetch_all(SQL["global_memories"], **scope.owner_params, most=most)]
 
 
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
-    """Return the current spine; None before the first."""
-    row = await tx.fetch_one_or_none(SQL["latest_spine"], **_owner_params(scope))
+    """Return the person's current spine (long-term summary); None before the first."""
+    row = await tx.fetch_one_or_none(SQL["latest_spine"], **scope.owner_params)
     return None if row is None else _spine_of(row)
 
 
 async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
-    """Return the versions of the spine, newest first."""
-    return [
-        _spine_of(row) for row in await tx.fetch_all(SQL["spines"], **_owner_params(scope), before=before, most=most)
-    ]
+    """Return up to `most` versions of the person's spine, newest first."""
+    return [_spine_of(row) for row in await tx.fetch_all(SQL["spines"], **scope.owner_params, before=before, most=most)]
 
 
 async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
-    """Write the version; return False if another writer was first."""
+    """Insert the version of a person's spine; return False if another writer was first."""
     # The statement inserts only the next number, so that two writers at once make one version.
     touched = await tx.execute(
         SQL["add_spine"],
-        **_owner_params(scope),
+        **scope.owner_params,
         version=spine.version,
         lines=Jsonb(_lines_json(spine)),
         sources=list(spine.sources),
@@ -77,34 +76,35 @@ async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequenc
 
 
 async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[SpineVersion]:
-    """Return the versions with a line that was made from any of these sources."""
+    """Return the versions of the spine with a line that was made from any of these sources."""
     return [
-        _spine_of(row) for row in await tx.fetch_all(SQL["spines_from"], **_owner_params(scope), sources=list(sources))
+        _spine_of(row) for row in await tx.fetch_all(SQL["spines_from"], **scope.owner_params, sources=list(sources))
     ]
 
 
 async def rewrite_spine(tx: Tx, scope: Scope, spine: SpineVersion) -> None:
-    """Replace the lines of the version."""
+    """Replace the lines of one version of the person's spine."""
+    # In place: a line made from something forgotten must go from every version, not only the latest.
     params = {"version": spine.version, "lines": Jsonb(_lines_json(spine)), "sources": list(spine.sources)}
-    await tx.execute(SQL["rewrite_spine"], **_owner_params(scope), **params)
+    await tx.execute(SQL["rewrite_spine"], **scope.owner_params, **params)
 
 
 async def get_seed(tx: Tx, scope: Scope) -> StoredSeed | None:
-    """Return the loaded profile; None if there is none."""
-    row = await tx.fetch_one_or_none(SQL["seed"], **_owner_params(scope))
+    """Return the profile that the person was seeded with; None if there is none."""
+    row = await tx.fetch_one_or_none(SQL["seed"], **scope.owner_params)
     return None if row is None else StoredSeed(profile=row["profile"], loaded_at=row["loaded_at"])
 
 
 async def put_seed(tx: Tx, scope: Scope, profile: Sequence[Mapping[str, Any]]) -> None:
-    """Store the profile as the person's seed."""
-    await tx.execute(SQL["put_seed"], **_owner_params(scope), profile=Jsonb(list(profile)), now=tx.now)
+    """Store the profile as the person's seed in `user_seeds`."""
+    await tx.execute(SQL["put_seed"], **scope.owner_params, profile=Jsonb(list(profile)), now=tx.now)
 
 
 async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
-    """Record the run."""
+    """Record what the curator did in one run in `curator_runs`."""
     await tx.execute(
         SQL["add_curator_run"],
-        **_owner_params(scope),
+        **scope.owner_params,
         id=run.id,
         folded=list(run.folded),
         archived=list(run.archived),
@@ -115,21 +115,15 @@ async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
 
 
 async def curator_runs(tx: Tx, scope: Scope, *, most: int) -> list[CuratorRun]:
-    """Return the curator's runs, newest first."""
+    """Return up to `most` of the curator's runs over the person's memories, newest first."""
     return [
-        CuratorRun(
-            id=row["id"],
-            folded=tuple(row["folded"]),
-            archived=tuple(row["archived"]),
-            rejected=tuple(Rejection(**one) for one in row["rejected"]),
-            made_by=row["made_by"],
-            at=row["at"],
-        )
-        for row in await tx.fetch_all(SQL["curator_runs"], **_owner_params(scope), most=most)
+        from_row(CuratorRun, row, rejected=tuple(Rejection(**one) for one in row["rejected"]))
+        for row in await tx.fetch_all(SQL["curator_runs"], **scope.owner_params, most=most)
     ]
 
 
 def _lines_json(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
+    """Return the spine's lines as the JSON that is stored, by section."""
     return {
         part.value: [{"text": line.text, "sources": list(line.sources)} for line in spine.lines.get(part, ())]
         for part in SpinePart
@@ -137,21 +131,11 @@ def _lines_json(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
 
 
 def _spine_of(row: Row) -> SpineVersion:
+    """Return a row of `spines` as a SpineVersion."""
     lines = {
         part: tuple(
             SpineLine(text=one["text"], sources=tuple(one["sources"])) for one in row["lines"].get(part.value, ())
         )
         for part in SpinePart
     }
-    return SpineVersion(
-        version=row["version"],
-        lines=lines,
-        message_count=row["message_count"],
-        total_messages=row["total_messages"],
-        at=row["at"],
-        made_by=row["made_by"],
-    )
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}
+    return from_row(SpineVersion, row, lines=lines)

@@ -32,8 +32,11 @@ from mnemon.runs.agents import agent_directory
 from mnemon.runs.prompt import card_instruction, review_instruction
 from mnemon.settings import Settings
 
+# asyncio's own limit of 64 KiB would break on a line with a long tool result.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """Longest line of output that is read."""
+_OPTION_ERROR = re.compile(r"error: (unknown option|option) ")
+"""What the CLI says of its command line, and the only complaint that is passed on: others may quote the prompt."""
 KILL_GRACE_S = 2.0
 """Seconds to wait after each signal for the process to end."""
 
@@ -54,10 +57,11 @@ class ClaudeDriver:
     """Performs tasks with the operator's Claude CLI; off until the operator names its binary."""
 
     def __init__(self, settings: Settings) -> None:
+        """Make the driver of the Claude CLI from the settings, which name its binary, tools and key."""
         self._settings = settings
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
-        """Run the CLI on the task. A session that it cannot resume is replaced by a fresh one, with an event."""
+        """Run the Claude CLI on an agent's task; a session that it cannot resume is replaced by a fresh one."""
         binary = self._require_binary()
         if task.convene:
             task = replace(task, prompt=await task.convene(), convene=None)
@@ -78,7 +82,7 @@ class ClaudeDriver:
         return _task_outcome(task, ended)
 
     def _require_binary(self) -> Path:
-        """Return the path of the CLI. Raise RunFailed when the operator has not set it."""
+        """Return the path of the Claude CLI; raise RunFailed when the operator has not set it."""
         if self._settings.claude_cli is None:
             raise RunFailed(
                 "The claude-cli adapter is off: it runs programs as the server. "
@@ -88,7 +92,8 @@ class ClaudeDriver:
 
     @asynccontextmanager
     async def _open_directories(self, task: AgentTask) -> AsyncIterator[tuple[ClaudeDirectories, ClaudeFiles]]:
-        """Yield the agent's directories and private files; a blind task gets an empty directory, deleted afterwards."""
+        """Yield the CLI's directories for the agent and its private files, which are deleted at the end."""
+        # A blind task gets the empty directory as its root too: nothing of the agent's may be readable.
         private = Path(tempfile.mkdtemp(prefix="mnemon-run-"))
         try:
             place = ClaudeDirectories(
@@ -100,7 +105,7 @@ class ClaudeDriver:
             shutil.rmtree(private, ignore_errors=True)
 
     def _write_files(self, task: AgentTask, private: Path) -> ClaudeFiles:
-        """Write the system prompt and the MCP configuration with its token into private files."""
+        """Write the CLI's system prompt and its MCP configuration with the token into private files; return both."""
         # Files, because every user of the machine can read a command line.
         parts = [task.system]
         if task.review:
@@ -114,7 +119,7 @@ class ClaudeDriver:
         return ClaudeFiles(system=system, mcp=_write_private_file(private / "mcp.json", json.dumps(config)))
 
     def _mcp_url(self) -> str:
-        """Return the URL at which the CLI reaches this server."""
+        """Return the URL at which the Claude CLI reaches this server's MCP door."""
         if self._settings.mcp_url:
             return self._settings.mcp_url
         # An address that means "every interface" can be listened on but not connected to.
@@ -130,7 +135,7 @@ class ClaudeDriver:
         resume: str | None,
         emit: EmitEvent,
     ) -> _ProcessExit:
-        """Start the CLI, follow it to its end and kill whatever it left running.
+        """Start the Claude CLI, follow it to its end and kill whatever it left running; return how it ended.
 
         Raises Misconfigured when the binary cannot be started.
         """
@@ -157,7 +162,7 @@ class ClaudeDriver:
 
 
 async def _follow_process(process: asyncio.subprocess.Process, prompt: str, emit: EmitEvent) -> _ProcessExit:
-    """Write the prompt to the process, emit its events, and return how it ended."""
+    """Write the prompt to the CLI's process, emit its events, and return how it ended."""
     assert process.stdin
     assert process.stdout
     assert process.stderr
@@ -185,7 +190,7 @@ async def _follow_process(process: asyncio.subprocess.Process, prompt: str, emit
 
 
 async def _kill_process_group(process: asyncio.subprocess.Process) -> None:
-    """End the process and everything it started: SIGTERM, then SIGKILL."""
+    """End the CLI's process and everything it started: SIGTERM, then SIGKILL."""
     # Also when the process itself has ended: programs that it started may still be running.
     for sign, wait in ((signal.SIGTERM, KILL_GRACE_S), (signal.SIGKILL, KILL_GRACE_S)):
         try:
@@ -200,13 +205,13 @@ async def _kill_process_group(process: asyncio.subprocess.Process) -> None:
 
 
 def _task_outcome(task: AgentTask, ended: _ProcessExit) -> TaskOutcome:
-    """Return the task's outcome. Raise RunFailed without a result, for an error, or when the card is missing."""
+    """Return the outcome of an ended CLI process; raise RunFailed for an error or a missing result or card."""
     result = ended.result
     if result is None:
-        cause = f": {_redact_paths(ended.complaint)}" if ended.complaint else ""
+        cause = f": {_redact_paths(ended.complaint)}" if _OPTION_ERROR.match(ended.complaint) else ""
         raise RunFailed(f"The Claude CLI ended with code {ended.code} and without a result{cause}.")
     if result.is_error:
-        raise RunFailed(f"The Claude CLI failed: {_redact_paths(result.text)}", usage=result.usage)
+        raise RunFailed(f"The Claude CLI failed: {result.describe_failure()}.", usage=result.usage)
     answer = card_answer(result) if task.card else None
     if task.card and answer is None:
         raise RunFailed("The Claude CLI answered with text and no card.", usage=result.usage)
@@ -215,12 +220,13 @@ def _task_outcome(task: AgentTask, ended: _ProcessExit) -> TaskOutcome:
 
 
 def _lost_session_event(session_id: str) -> RunEvent:
-    """Return the event that says that the session cannot be resumed."""
+    """Return the event that says that this session of the CLI cannot be resumed."""
     why = f"Session {session_id} is not on this machine; this starts fresh."
     return RunEvent(type=RunEventType.SESSION, data={"lost": session_id, "note": why})
 
 
 def _write_private_file(path: Path, text: str) -> Path:
+    """Create the file with this text, readable by the server's user only, and return its path."""
     path.touch(mode=0o600, exist_ok=False)
     path.write_text(text, encoding="utf-8")
     return path

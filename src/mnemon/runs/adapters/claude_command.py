@@ -51,21 +51,21 @@ class ClaudeDirectories:
 
     @property
     def work_dir(self) -> Path:
-        """The working directory. It never changes, because the CLI finds its sessions by it."""
+        """Return the CLI's working directory, which never changes, because the CLI finds its sessions by it."""
         return self.root / "work"
 
     @property
     def home_dir(self) -> Path:
-        """The value of HOME."""
+        """Return the directory that the CLI gets as HOME."""
         return self.root / "home"
 
     @property
     def config_dir(self) -> Path:
-        """The value of CLAUDE_CONFIG_DIR, where the CLI stores its sessions."""
+        """Return the directory that the CLI gets as CLAUDE_CONFIG_DIR, where it stores its sessions."""
         return self.root / "config"
 
     def create(self) -> None:
-        """Create the directories, readable by the server's user only."""
+        """Create the agent's directories for the CLI, readable by the server's user only."""
         for folder in (self.root, self.work_dir, self.home_dir, self.config_dir):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
@@ -87,7 +87,8 @@ def parse_tool_names(setting: str) -> tuple[str, ...]:
 def command_arguments(
     task: AgentTask, files: ClaudeFiles, *, tools: tuple[str, ...], resume: str | None, streaming: bool
 ) -> list[str]:
-    """Return the command line after the binary's name."""
+    """Return the Claude CLI's command line for a task, after the binary's name."""
+    # A blind specialist gets only tools that reach no file (decision 16).
     offered = tuple(tool for tool in tools if not task.blind or tool in BLIND_TOOLS)
     allowed = (*offered, REVIEW_TOOL_NAME) if files.mcp else offered
     line = ["-p", "--output-format", "stream-json", "--verbose", "--bare", "--strict-mcp-config"]
@@ -115,7 +116,7 @@ def command_arguments(
 
 
 def process_environment(place: ClaudeDirectories, *, api_key: str | None, base_url: str | None) -> dict[str, str]:
-    """Return the whole environment of the process, with nothing of the server's own."""
+    """Return the whole environment of the CLI's process, with nothing of the server's own."""
     made = {
         "HOME": str(place.home_dir),
         "CLAUDE_CONFIG_DIR": str(place.config_dir),
@@ -137,10 +138,10 @@ def mcp_config(url: str, token: str) -> dict[str, Any]:
 
 
 def escape_prompt(prompt: str) -> str:
-    """Return the prompt so that the CLI reads it as text even where it begins like a command."""
+    """Return the prompt so that the Claude CLI reads it as text even where it begins like a command."""
     return f" {prompt}" if prompt.startswith("/") else prompt
 
 
 def is_session_id(session_id: str | None) -> bool:
-    """Say whether this is a session id of the CLI, and not one that another adapter made."""
+    """Say whether this is a session id of the Claude CLI, and not one that another adapter made."""
     return session_id is not None and _SESSION_ID.fullmatch(session_id) is not None

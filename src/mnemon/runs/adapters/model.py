@@ -43,12 +43,12 @@ def offline_reply(name: str) -> str:
 
 
 def offline_card(card: CardDefinition, prompt: str) -> dict[str, Any]:
-    """Return a card that decides nothing: neutral choices, the middle of every range, texts that say so."""
+    """Return values for a card that decides nothing: neutral choices, middles of ranges, texts that say so."""
     return {slot.name: _neutral_value(card, slot, prompt) for slot in card.slots if slot.required}
 
 
 def _neutral_value(card: CardDefinition, slot: CardSlot, prompt: str) -> Any:
-    """Return a value for the slot that claims nothing; for a symbol, the first in the prompt."""
+    """Return a value for a card's slot that claims nothing; for a symbol, the first in the prompt."""
     match slot.type:
         case SlotType.NUMBER | SlotType.INTEGER:
             middle = ((slot.min or 0) + (slot.max if slot.max is not None else (slot.above or 0) + 1)) / 2
@@ -84,10 +84,11 @@ class ModelDriver:
     """Performs tasks with the server's own model."""
 
     def __init__(self, llm: Llm) -> None:
+        """Make the driver that performs agents' tasks with this model."""
         self._llm = llm
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
-        """Perform the task: review, council, tool loop, then the card if one is wanted."""
+        """Perform an agent's task with the model: review, council, tool loop, then the card if one is wanted."""
         conversation = _TaskConversation(flatten_tool_calls(task.history))
         try:
             prompt = await self._open_conversation(task, conversation, emit)
@@ -106,7 +107,7 @@ class ModelDriver:
         )
 
     async def _open_conversation(self, task: AgentTask, conversation: _TaskConversation, emit: EmitEvent) -> str:
-        """Add the prompt and, with a review, the decisions as the result of a tool call; return the prompt."""
+        """Add the prompt and, with a review, the decisions as a tool call's result; return the prompt."""
         # The server makes the call itself, in the model's name: a model could leave it out.
         first = ToolRequest(id="review_first", name=REVIEW_TOOL, arguments={})
         reviewed = await self._call_tool(task, first, emit) if task.review else None
@@ -118,7 +119,7 @@ class ModelDriver:
         return prompt
 
     async def _run_tool_loop(self, task: AgentTask, conversation: _TaskConversation, emit: EmitEvent) -> None:
-        """Call the model and the tools it requests, until a reply requests none. Raise RunFailed after `max_turns`."""
+        """Call the model and the tools it requests until a reply requests none; raise RunFailed after `max_turns`."""
         for _ in range(task.agent.config.max_turns):
             text, requests, usage = await self._request_reply(task, conversation.messages, emit)
             conversation.usage = conversation.usage.plus_call(usage, cost_usd(usage))
@@ -136,7 +137,7 @@ class ModelDriver:
     async def _request_reply(
         self, task: AgentTask, messages: Sequence[LlmMessage], emit: EmitEvent
     ) -> tuple[str, tuple[ToolRequest, ...], Usage]:
-        """Stream one reply; return its text, its tool requests and its usage."""
+        """Stream one reply of the model, emit its pieces, and return its text, tool requests and usage."""
         request = LlmChatRequest(
             system=task.system,
             messages=tuple(messages),
@@ -160,7 +161,7 @@ class ModelDriver:
         return "".join(pieces), tuple(requests), usage
 
     async def _call_tool(self, task: AgentTask, request: ToolRequest, emit: EmitEvent) -> LlmMessage:
-        """Call the tool and return its result as a message; an unknown tool is answered with an error text."""
+        """Call the tool the model requests and return its result as a message, an error text for an unknown one."""
         shown = {"id": request.id, "name": request.name}
         await emit(RunEvent(type=RunEventType.TOOL_CALL, data={**shown, "arguments": request.arguments}))
         if task.review is not None and request.name == REVIEW_TOOL:
@@ -173,7 +174,7 @@ class ModelDriver:
     async def _fill_card(
         self, task: AgentTask, card: CardDefinition, prompt: str, conversation: _TaskConversation
     ) -> dict[str, object]:
-        """Ask the model for the card's values, from the prompt and its own analysis."""
+        """Return the card's values that the model gives, from the prompt and its own analysis."""
         answer = await self._llm.answer(
             LlmQuestion(
                 title=CARD_SCHEMA_TITLE,
@@ -191,7 +192,7 @@ class ModelDriver:
 
 
 def flatten_tool_calls(history: Sequence[LlmMessage]) -> list[LlmMessage]:
-    """Return the history with tool calls and results as plain text."""
+    """Return a session's messages with tool calls and results as plain text."""
     # Providers refuse calls to tools that are not offered any more, as `get_my_decisions` may be.
     flat: list[LlmMessage] = []
     for message in history:
