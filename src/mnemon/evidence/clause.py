@@ -90,6 +90,7 @@ _NEGATORS = word_list("negating")
 _AVOIDING = word_list("avoiding")
 _NEGATIVE_VERBS = word_list("disliking") | _AVOIDING
 _CEASING = word_list("ceasing")
+_CONTRASTS = frozenset({"not", "never", "only", "just", "but"})
 _LOCAL_REACH = 4
 """Words that a "without" reaches."""
 
@@ -138,8 +139,12 @@ def _read_sentence(text: str, plain: str, start: int, end: int, number: int, cla
     words: list[ReadWord] = []
     subject: Subject = None
     reaching: frozenset[Mood] = frozenset()
+    inside_of: dict[int, list[Token]] = {}
+    for token in tokens:
+        if token.is_word:
+            inside_of.setdefault(token.clause, []).append(token)
     for clause, (begin, until) in enumerate(spans):
-        inside = [token for token in tokens if token.clause == clause and token.is_word]
+        inside = inside_of.get(clause, [])
         is_told = bool(inside) and inside[0].low == "that"
         # A clause without a subject of its own goes on with that of the clause before it.
         held = moods[clause] | (reaching if is_told else frozenset())
@@ -293,13 +298,14 @@ def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:
 
 def _mark_shared(words: list[ReadWord]) -> list[ReadWord]:
     """Return the words with those marked that a contrast repeats: "to … not to …", "on … never on …"."""
+    latest: dict[str, int] = {}
     for at, word in enumerate(words[:-1]):
         follows = words[at + 1].text
-        if word.text not in {"not", "never", "only", "just", "but"} or follows not in PREPOSITIONS:
-            continue
-        earlier = next((place for place in range(at - 1, 0, -1) if words[place].text == follows), None)
-        if earlier is not None:
-            words[earlier - 1] = replace(words[earlier - 1], shared=True)
+        if word.text in _CONTRASTS and follows in PREPOSITIONS and latest.get(follows, 0) > 0:
+            before = latest[follows] - 1
+            words[before] = replace(words[before], shared=True)
+        if word.text in PREPOSITIONS:
+            latest[word.text] = at
     return words
 
 
