@@ -18,7 +18,7 @@ from itertools import chain
 
 from mnemon.evidence.figure import CURRENCIES, SHARE, Figure, find_figures, text_before
 from mnemon.evidence.foreign_numbers import foreign_number_words
-from mnemon.evidence.said_dates import date_spans
+from mnemon.evidence.said_dates import covered_places, date_spans
 from mnemon.untrusted_text import reads_outside_text
 
 
@@ -124,10 +124,11 @@ def code_fault(text: str, sources: Iterable[str]) -> str | None:
     codes = [(match.start(), match[0]) for match in _CODE.finditer(_OWN_NUMBERS.sub(_blank, text))]
     if not codes:
         return None
-    judged = [*((one.start, one.end) for one in find_figures(text)), *date_spans(text)]
+    spans = [*((one.start, one.end) for one in find_figures(text)), *date_spans(text)]
+    judged = covered_places(len(text), spans)
     said = {_bare_code(code) for source in sources for code in _CODE.findall(source)}
     for start, code in codes:
-        inside = any(start < end and first < start + len(code) for first, end in judged)
+        inside = any(judged[start : start + len(code)])
         if not inside and _bare_code(code) not in said:
             return f"“{code}” does not occur in the quoted sentence"
     return None

@@ -6,7 +6,7 @@ ago", "next month". A statement may be less precise than its quote, never more p
 
 import calendar
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -113,11 +113,13 @@ class _Span:
 @reads_outside_text_up_to(LONGEST_READ)
 def find_dates(text: str) -> list[SaidDate]:
     """Return the dates of the text, in order, without overlaps."""
+    text = text[:LONGEST_READ]
     found: list[SaidDate] = []
-    taken: list[tuple[int, int]] = []
-    for one in _date_candidates(text[:LONGEST_READ]):
-        if not any(one.start < end and start < one.end for start, end in taken):
-            taken.append((one.start, one.end))
+    # One byte for each character, rather than comparing every date with every other.
+    taken = bytearray(len(text))
+    for one in _date_candidates(text):
+        if not any(taken[one.start : one.end]):
+            taken[one.start : one.end] = b"\x01" * (one.end - one.start)
             found.append(one)
     return sorted(found, key=lambda one: one.start)
 
@@ -177,6 +179,14 @@ def find_times(text: str) -> list[SaidTime]:
 def date_spans(text: str) -> list[tuple[int, int]]:
     """Return where the dates and clock times of the text begin and end."""
     return [*((one.start, one.end) for one in find_dates(text)), *((one.start, one.end) for one in find_times(text))]
+
+
+def covered_places(length: int, spans: Iterable[tuple[int, int]]) -> bytearray:
+    """Return a byte for each character of a text of this length: 1 where one of the spans covers it."""
+    covered = bytearray(length)
+    for start, end in spans:
+        covered[start:end] = b"\x01" * (min(end, length) - start)
+    return covered
 
 
 def _minutes(match: re.Match[str]) -> frozenset[int]:

@@ -22,7 +22,7 @@ from mnemon.evidence.figure import Figure, find_figures
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
 from mnemon.evidence.quote_gate import Quotation
-from mnemon.evidence.said_dates import date_fault, date_spans
+from mnemon.evidence.said_dates import covered_places, date_fault, date_spans
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject, quoted_sentence
 from mnemon.evidence.stems import stem
 from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, QUANTIFIERS, is_supported_by, stem_list, word_list
@@ -143,11 +143,8 @@ def _words_fault(
     if fault := _label_fault(subject, label, names, sentences):
         return fault
     skipped = _dated_spans(statement)
-    own = [
-        word
-        for word in claimed
-        if _needs_support(word, kind) and not any(start <= word.start < end for start, end in skipped)
-    ]
+    judged = covered_places(len(statement), skipped)
+    own = [word for word in claimed if _needs_support(word, kind) and not judged[word.start]]
     if not own and not skipped:
         return "it says nothing that the quote could support"
     if fault := _quantifier_fault(claimed, sentences):
