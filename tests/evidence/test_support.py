@@ -88,7 +88,7 @@ HONEST: list[Case] = [
     ("I no longer live in Boston.", "I no longer live in Boston", "Used to live in Boston"),
     ("I want to visit Japan next year.", "I want to visit Japan next year", "Wants to visit Japan in 2027"),
     ("I'm moving to Berlin next month.", "I'm moving to Berlin next month", "Is moving to Berlin in December 2026"),
-    ("I will call Dana tomorrow.", "I will call Dana tomorrow", "Call Dana tomorrow", "", "todo"),
+    ("I will call Dana tomorrow.", "I will call Dana tomorrow", "Call Dana tomorrow", "", "task"),
     ("Is my sister Ana coming?", "my sister Ana", "Has a sister named Ana"),
     ("We just had twins!", "We just had twins", "Has twins"),
     ("I love my dog Rex.", "my dog Rex", "Rex is a dog", "Rex"),

@@ -120,5 +120,5 @@ def _quoted_fault(kind: str, given: dict[str, Any]) -> str | None:
         return support_fault(given["content"], [quotation], StatementKind.FACT, subject)
     if given["op"] != "add":
         return ending_fault(quotation, given["content"], done=given["op"] == "done")
-    statement = StatementKind.QUESTION if given["kind"] == "thread" else StatementKind.TODO
+    statement = StatementKind.QUESTION if given["kind"] == "thread" else StatementKind.TASK
     return support_fault(given["content"], [quotation], statement, StatementSubject(speaker=speaker))

@@ -20,7 +20,7 @@ class StatementKind(StrEnum):
 
     FACT = "fact"
     """True now, of the person or an entity."""
-    TODO = "todo"
+    TASK = "task"
     """Something the person means to do: wishes and plans support it."""
     QUESTION = "question"
     """Something the person left open: a question supports it."""

@@ -12,12 +12,12 @@ from mnemon.turn import Role
 
 _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
     StatementKind.FACT: frozenset(),
-    StatementKind.TODO: frozenset({Mood.WISH, Mood.FUTURE}),
+    StatementKind.TASK: frozenset({Mood.WISH, Mood.FUTURE}),
     StatementKind.QUESTION: frozenset(Mood),
     StatementKind.LINE: frozenset(),
     StatementKind.CLAIM: frozenset({Mood.WISH, Mood.FUTURE, Mood.REPORT, Mood.HYPOTHETICAL}),
 }
-_ADDS_MOODS = frozenset({StatementKind.TODO, StatementKind.QUESTION, StatementKind.CLAIM})
+_ADDS_MOODS = frozenset({StatementKind.TASK, StatementKind.QUESTION, StatementKind.CLAIM})
 """Kinds of statements that may be worded as a plan or a wish though the quote is not."""
 _SATISFIED_BY = {
     Mood.QUESTION: frozenset({Mood.QUESTION}),
@@ -201,9 +201,9 @@ class WordSupport:
     def _names_subject(self, spoken: frozenset[str], one: QuotedSentence) -> bool:
         """Say whether the statement names the subject of the quote, or the speaker is meant."""
         named = {word.stem for word in one.words if word.is_name and word.stem in spoken}
-        if named and self.kind is not StatementKind.TODO and not named & (self.reflected | self.names):
+        if named and self.kind is not StatementKind.TASK and not named & (self.reflected | self.names):
             return False
-        if self.kind is StatementKind.TODO:
+        if self.kind is StatementKind.TASK:
             return bool(spoken & (self.names | _OWN_AIMS)) or not spoken & _RELATIONS
         if spoken & (self.names | FREE):
             return True

@@ -93,7 +93,7 @@ def _judge_quote(one: TodoAnswer, found: Quotation | None, turn: Turn) -> Quotat
         return QUOTE_NOT_SAID
     if one.op != "add":
         return ending_fault(found, one.content, done=one.op == "done") or found
-    kind = StatementKind.QUESTION if one.kind is TodoKind.THREAD else StatementKind.TODO
+    kind = StatementKind.QUESTION if one.kind is TodoKind.THREAD else StatementKind.TASK
     subject = StatementSubject(speaker=(turn.user_name, found.passage.who))
     return support_fault(one.content, [found], kind, subject) or found
 
