@@ -1,19 +1,22 @@
 """Forgetting in the engagement: delete the journal entries that came from a person's turns, or from one quote.
 
-The remaining journal is folded again, and a finding that has lost its support is reopened.
+What others support stays, under nobody's name. The remaining journal is folded again, each claim that lost evidence is
+weighed anew, and a finding that has lost its support is reopened.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from mnemon.db.tx import Tx
 from mnemon.engagement import gates, store
 from mnemon.engagement.document import Engagement
-from mnemon.engagement.hypotheses import reopening_entries
 from mnemon.engagement.journal import (
+    ContradictionSettled,
     EngagementEntry,
     EvidenceCollected,
+    EvidenceWithdrawn,
     HypothesisArchived,
     HypothesisFormed,
     ResolutionNamed,
@@ -22,7 +25,9 @@ from mnemon.engagement.journal import (
     WeekAdvanced,
     apply_entry,
 )
+from mnemon.engagement.promotion import reopening_entries
 from mnemon.engagement.store import StoredEngagement
+from mnemon.engagement.withdrawal import kept_entries, withdrawal_entries
 from mnemon.scope import Scope
 from mnemon.untrusted_text import reads_outside_text
 
@@ -69,10 +74,14 @@ async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
     """Delete everything that came from the person's turns; return how many rows were deleted, per table."""
     stored = await store.lock_engagement(tx, scope)
     # Under the lock: a reflection that ran meanwhile would write back a document with what is being deleted.
-    entries, turns = await store.delete_person(tx, scope)
-    if entries or turns:
-        await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=stored.seq, heard=stored.heard - turns))
-    return {"engagement_journal": entries, "engagement_turns": turns}
+    journal = [entry async for entry in store.iterate_journal(tx, scope)]
+    gone = await store.delete_person(tx, scope)
+    # A row that is rewritten counts as deleted: nothing of the person is left in it.
+    await store.append_entries(tx, scope, kept_entries(journal, scope.user))
+    if gone.entries or gone.turns:
+        left = replace(stored, heard=max(0, stored.heard - gone.heard))
+        await _refold_from(tx, scope, now, left, "a forgotten person")
+    return {"engagement_journal": gone.entries, "engagement_turns": gone.turns}
 
 
 async def redact_quote(
@@ -100,26 +109,29 @@ async def redact_quote(
     if not seqs:
         return 0
     removed = await store.delete_entries(tx, scope, seqs)
-    await _refold_from(tx, scope, now, stored)
+    await _refold_from(tx, scope, now, stored, "a forgotten quote")
     return removed
 
 
 async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
     """Replace the document by the fold of the current journal."""
-    await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope))
+    await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope), "a forgotten quote")
 
 
-async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement) -> None:
-    """Fold the journal, reopen findings without support, and store the document under a new version."""
+async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement, whose: str) -> None:
+    """Fold the journal, tell what was withdrawn, reopen findings without support, and store a new version."""
     document: Engagement | None = None
     async for entry in store.iterate_journal(tx, scope):
         document = apply_entry(document, entry)
-    reopenings = reopening_entries(document, now, stored.seq) if document else []
-    for entry in reopenings:
+    told = withdrawal_entries(stored.document, document, now, stored.seq, whose)
+    changed = {entry.delta.hypothesis for entry in told if isinstance(entry.delta, EvidenceWithdrawn)}
+    if document is not None:
+        told += reopening_entries(document, now, stored.seq + len(told), changed)
+    for entry in told:
         document = apply_entry(document, entry)
-    await store.append_entries(tx, scope, reopenings)
+    await store.append_entries(tx, scope, told)
     # The version increases although entries were deleted: a client with the old version must see that it is outdated.
-    seq = reopenings[-1].seq if reopenings else stored.seq + 1
+    seq = told[-1].seq if told else stored.seq + 1
     await store.store_engagement(tx, scope, StoredEngagement(document=document, seq=seq, heard=stored.heard))
 
 
@@ -172,7 +184,7 @@ def _entry_texts(entry: EngagementEntry) -> Iterator[str]:
         yield delta.answer.quote
     elif isinstance(delta, ResolutionNamed):
         yield delta.text
-    elif isinstance(delta, HypothesisArchived):
+    elif isinstance(delta, HypothesisArchived | ContradictionSettled):
         yield delta.note
     elif isinstance(delta, WeekAdvanced):
         yield entry.reason
