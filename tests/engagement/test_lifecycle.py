@@ -231,7 +231,9 @@ def test_a_contradicted_finding_is_reopened_with_its_history_and_promoted_again_
         "that briefing was for another plant",
         at=LATER,
         evidence=[
-            piece("that briefing was for another plant", hypothesis=finding.id, resolves=[contradiction], strength="weak")
+            piece(
+                "that briefing was for another plant", hypothesis=finding.id, resolves=[contradiction], strength="weak"
+            )
         ],
     )
     assert only(room).stage is HypothesisStage.FINDING
@@ -241,9 +243,7 @@ def test_a_contradicted_finding_is_reopened_with_its_history_and_promoted_again_
 def test_only_support_resolves_and_only_what_is_outstanding() -> None:
     room = Room()
     finding = promoted(room)
-    room.say(
-        "we did a briefing", at=LATER, evidence=[piece("a briefing", stance="contradicts", hypothesis=finding.id)]
-    )
+    room.say("we did a briefing", at=LATER, evidence=[piece("a briefing", stance="contradicts", hypothesis=finding.id)])
     contradiction = only(room).evidence[-1].id
     outcome = room.say(
         "the KPIs had a briefing, I hear; in my team the briefing never came",
@@ -295,9 +295,7 @@ def test_archiving_needs_a_contradiction_and_a_note_and_ends_it() -> None:
     archive = {"hypothesis": held.id, "note": "The gap closed in spring."}
     assert "nothing outstanding contradicts it" in whys(room.say("enough", archive=[archive]))[0]
     closed = piece("the gap closed in spring", stance="contradicts", strength="strong", hypothesis=held.id)
-    noteless = room.say(
-        "the gap closed in spring", evidence=[closed], archive=[{"hypothesis": held.id, "note": " "}]
-    )
+    noteless = room.say("the gap closed in spring", evidence=[closed], archive=[{"hypothesis": held.id, "note": " "}])
     assert "note is empty" in whys(noteless)[0]
     room.say("no gap at all", archive=[archive])
     assert (only(room).stage, only(room).note) == (HypothesisStage.ARCHIVED, "The gap closed in spring.")
@@ -348,9 +346,7 @@ def test_a_finding_is_not_archived_before_it_is_contradicted() -> None:
     room.say(
         "the briefing did take place",
         at=LATER,
-        evidence=[
-            piece("the briefing did take place", stance="contradicts", strength="strong", hypothesis=finding.id)
-        ],
+        evidence=[piece("the briefing did take place", stance="contradicts", strength="strong", hypothesis=finding.id)],
         archive=[{"hypothesis": finding.id, "note": "Shown wrong."}],
     )
     assert only(room).stage is HypothesisStage.ARCHIVED

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from mnemon.engagement.document import MAX_FINDINGS, Engagement, Hypothesis, HypothesisStage, Unknown, UnknownAnswer
-from mnemon.engagement.promotion import promotion_entries, reopening_entries
 from mnemon.engagement.journal import (
     ContradictionSettled,
     EngagementDelta,
@@ -36,6 +35,7 @@ from mnemon.engagement.lifecycle import (
     outstanding_contradictions,
     resolution_text,
 )
+from mnemon.engagement.promotion import promotion_entries, reopening_entries
 from mnemon.engagement.week import advance_veto, week_rules
 from mnemon.evidence.confidence import EvidenceLine, Stance, Strength
 from support.engaged import turn
