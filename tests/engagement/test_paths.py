@@ -111,7 +111,7 @@ def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_gro
     room = play(path)
     user = person_scope("acme", who).user
     others = [entry for entry in room.entries if entry.user_id != user]
-    kept = kept_entries(room.entries, user)
+    kept = kept_entries(room.entries, {entry.seq for entry in room.entries if entry.user_id == user})
     left = sorted([*others, *kept], key=lambda entry: entry.seq)
     document = fold_entries(left)
     if document is None:
@@ -166,7 +166,7 @@ def test_the_order_of_independent_evidence_does_not_matter(pieces: list[tuple[st
         for quote, stance, strength in order:
             # Each at its own hour and by its own person, whatever the order in which they are reflected.
             place = QUOTES.index(quote)
-            said = {"who": ("ann", "bob", "cyd")[place % 3], "at": START + timedelta(hours=place)}
+            said: dict[str, Any] = {"who": ("ann", "bob", "cyd")[place % 3], "at": START + timedelta(hours=place)}
             room.say(TEXT, **said, evidence=[piece(quote, stance=stance, strength=strength, hypothesis=STATEMENTS[0])])
         (end,) = room.state.hypotheses
         ends.append((confidence_of(end), len(outstanding_contradictions(end.evidence)), end.stage))

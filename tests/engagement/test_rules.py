@@ -288,7 +288,7 @@ def test_promotion_wants_two_independent_sources_or_two_days(
 
 
 def test_a_claim_becomes_no_finding_that_its_evidence_does_not_speak_of() -> None:
-    met = {"line": "Dana met the team.", "quote": "met the team"}
+    met: dict[str, Any] = {"line": "Dana met the team.", "quote": "met the team"}
     fraud = hypothesis(1, *pair(strength="strong", **met), statement="The team is committing fraud.")
     assert confidence_of(fraud) > 0.9
     assert not is_promotable(fraud, 0.85)

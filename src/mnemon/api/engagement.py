@@ -1,7 +1,7 @@
 """`/api/engagement`: the beliefs about the organization.
 
-Reflection alone writes them. What a person may decide by hand, with a note, is that a contradiction is settled or that a
-claim is archived; that needs the scope `admin`.
+Reflection alone writes them. What a person may decide by hand, with a note, is that a contradiction is settled or that
+a claim is archived; that needs the scope `admin`.
 """
 
 from typing import Annotated, Literal
@@ -91,9 +91,7 @@ async def resolve_contradiction(
 async def archive(hypothesis_id: str, body: ArchiveIn, door: Annotated[Door, needs(Grant.ADMIN)]) -> Response:
     """Archive a hypothesis or finding with a note; 409 `already_archived` when it is."""
     return await door.write(
-        lambda tx: rulings.archive_by_hand(
-            tx, door.org, hypothesis_id, note=body.note, author=door.principal.key_id
-        ),
+        lambda tx: rulings.archive_by_hand(tx, door.org, hypothesis_id, note=body.note, author=door.principal.key_id),
         lambda archived: ArchivedShape.from_hypothesis(archived, expand=True),
     )
 

@@ -142,7 +142,12 @@ def _render_archived(document: "Engagement") -> "list[RenderableType]":
 def _render_hypothesis(hypothesis: "Hypothesis") -> "list[RenderableType]":
     from rich.text import Text
 
-    from mnemon.engagement.lifecycle import confidence_of, resolution_text
+    from mnemon.engagement.lifecycle import (
+        confidence_of,
+        format_line_source,
+        is_proposed_for_archive,
+        resolution_text,
+    )
     from mnemon.evidence.confidence import Stance, round_confidence
 
     value = round_confidence(confidence_of(hypothesis))
@@ -152,10 +157,12 @@ def _render_hypothesis(hypothesis: "Hypothesis") -> "list[RenderableType]":
     )
     if hypothesis.reopened:
         body.append("  (reopened)", style="yellow")
+    if is_proposed_for_archive(hypothesis):
+        body.append("  (proposed for archive)", style="yellow")
     for line in hypothesis.evidence:
         sign, style = ("+", "green") if line.stance is Stance.SUPPORTS else ("−", "red")
         body.append(f"\n{sign} ", style=style).append(line.line)
-        body.append(f"  {line.source}, {line.at:%Y-%m-%d}, {line.strength}", style="dim")
+        body.append(f"  {format_line_source(line)}, {line.strength}", style="dim")
     if mixed := resolution_text(hypothesis):
         body.append("\n± mixed; this would resolve it: ", style="yellow").append(mixed)
     return [_hanging_indent("•", body, "cyan")]

@@ -5,7 +5,7 @@ Their own evidence goes. A claim that others support stays, under nobody's name;
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from mnemon.engagement.journal import (
     EngagementEntry,
     EvidenceCollected,
     EvidenceWithdrawn,
+    HypothesisChange,
     HypothesisFormed,
     HypothesisPromoted,
     HypothesisRestored,
@@ -29,32 +30,44 @@ GENERAL_FALSIFIER = "Evidence that contradicts it."
 _NUMBERED = re.compile(r"\w*\d\w*")
 
 
-def kept_entries(entries: Sequence[EngagementEntry], user_id: str) -> list[EngagementEntry]:
-    """Return the person's entries that must stay for what others said, rewritten so that nothing in them is theirs.
+def kept_entries(
+    entries: Sequence[EngagementEntry], gone: Collection[int], *, in_their_words: bool = True
+) -> list[EngagementEntry]:
+    """Return those of the entries that go which must stay for what others said, with nothing of their author in them.
 
-    These are the forming of a claim that others support, its promotion, and its return from the archive.
+    These are the forming of a claim that others support, its promotion, and its return from the archive. Without
+    `in_their_words` the claim is stated anew in the words of the evidence that is left.
     """
     left: dict[str, list[EvidenceLine]] = defaultdict(list)
-    formed_by_others = set()
+    formed = set()
     for entry in entries:
-        if entry.user_id == user_id:
-            continue
-        if isinstance(entry.delta, EvidenceCollected):
+        if entry.seq not in gone and isinstance(entry.delta, EvidenceCollected):
             left[entry.delta.hypothesis].append(entry.delta.evidence)
-        elif isinstance(entry.delta, HypothesisFormed):
-            formed_by_others.add(entry.delta.hypothesis)
+        elif entry.seq not in gone and isinstance(entry.delta, HypothesisFormed):
+            formed.add(entry.delta.hypothesis)
     supported = {id_ for id_, lines in left.items() if any(line.stance is Stance.SUPPORTS for line in lines)}
     kept = []
     for entry in entries:
-        if entry.user_id != user_id:
+        if entry.seq not in gone:
             continue
         if isinstance(entry.delta, HypothesisFormed) and entry.delta.hypothesis in supported:
-            kept.append(_reattributed_forming(entry, entry.delta, left[entry.delta.hypothesis]))
-        elif isinstance(entry.delta, HypothesisPromoted | HypothesisRestored) and (
-            entry.delta.hypothesis in supported | formed_by_others
+            kept.append(_reattributed_forming(entry, entry.delta, left[entry.delta.hypothesis], in_their_words))
+        elif (
+            isinstance(entry.delta, HypothesisPromoted | HypothesisRestored)
+            and entry.delta.hypothesis in supported | formed
         ):
             kept.append(replace(entry, turn_id=None, user_id=None, who=SYSTEM_AUTHOR))
     return kept
+
+
+def orphaned_seqs(entries: Sequence[EngagementEntry]) -> list[int]:
+    """Return the positions of entries without a person whose hypothesis is no longer formed by any entry."""
+    formed = {entry.delta.hypothesis for entry in entries if isinstance(entry.delta, HypothesisFormed)}
+    return [
+        entry.seq
+        for entry in entries
+        if entry.user_id is None and isinstance(entry.delta, HypothesisChange) and entry.delta.hypothesis not in formed
+    ]
 
 
 def withdrawal_entries(
@@ -79,14 +92,17 @@ def _shown(hypothesis: Hypothesis) -> str:
 
 
 def _reattributed_forming(
-    entry: EngagementEntry, delta: HypothesisFormed, left: Sequence[EvidenceLine]
+    entry: EngagementEntry, delta: HypothesisFormed, left: Sequence[EvidenceLine], in_their_words: bool
 ) -> EngagementEntry:
     """Return the forming of a claim as others' evidence gives it: dated by their first, in their words if need be."""
     first = min(left, key=lambda line: (line.at, line.id))
     support = [line for line in left if line.stance is Stance.SUPPORTS]
     strongest = max(support, key=lambda line: (LOG_ODDS_STEPS[line.strength], line.at, line.id))
-    statement = delta.statement if _is_said_by_others(delta.statement, left) else strongest.line
-    falsified_by = delta.falsified_by if _is_said_by_others(delta.falsified_by, left) else GENERAL_FALSIFIER
+    statement, falsified_by = strongest.line, GENERAL_FALSIFIER
+    if in_their_words and _is_said_by_others(delta.statement, left):
+        statement = delta.statement
+    if in_their_words and _is_said_by_others(delta.falsified_by, left):
+        falsified_by = delta.falsified_by
     return replace(
         entry,
         at=first.at,
