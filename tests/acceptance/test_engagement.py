@@ -133,7 +133,7 @@ def test_the_seeds_example_field_for_field(talk: Talk) -> None:
     )
     rolled = "three new KPIs rolled out to the line floor without briefing"
     talk.say(
-        f"The memo says that {rolled}.",
+        f"We have it in writing: {rolled}.",
         at="2026-04-12T15:20:00Z",
         form=[
             claim(
@@ -168,11 +168,11 @@ def test_twelve_turns_over_four_weeks(talk: Talk) -> None:
     vetoed = talk.say("As I said.", at="2026-03-23T09:00:00Z", week=DONE)
     assert "at least one hypothesis" in vetoed["why"][0]
     talk.say(
-        "The log says approvals wait 9 days on average. The plant is short of people, I feel.",
+        "Approvals wait 9 days on average, the log shows it. The plant is short of people, I feel.",
         form=[
             claim(
                 "Approvals are the bottleneck",
-                piece("approvals wait 9 days on average", line="Approvals wait 9 days on average."),
+                piece("Approvals wait 9 days on average", line="Approvals wait 9 days on average."),
             ),
             claim(
                 "The plant lacks people",
