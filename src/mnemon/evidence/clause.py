@@ -11,23 +11,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from mnemon.evidence.moods import (
+    ANY_MORE,
+    CEASING_PHRASES,
+    IDIOMS,
+    WHOLE_CLAUSE,
+    Mood,
+    clause_moods,
+    mood_signs,
+)
 from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import FUNCTION_WORDS
+from mnemon.evidence.vocabulary import FUNCTION_WORDS, PRONOUNS, word_list
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 LONGEST_READ = 4_000
 """The most characters that are read; a statement and the sentences around its quote are shorter."""
-
-
-class Mood(StrEnum):
-    """How something is said, where it is not simply asserted as true now."""
-
-    QUESTION = "question"
-    WISH = "wish"
-    HYPOTHETICAL = "hypothetical"
-    REPORT = "report"
-    PAST = "past"
-    FUTURE = "future"
 
 
 class Speaker(StrEnum):
@@ -77,125 +75,18 @@ class ReadWord:
 
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*|[.!?…]+|[,;:()\n\"“”—–]|(?<=\s)-(?=\s)")
-_IDIOMS = re.compile(
-    r"\b(?:not only|not just|not to mention|no doubt|no wonder|no problem|no worries|can(?:no|')t wait|why not"
-    r"|couldn['’]t agree more|nothing but|not bad|if you(?:['’]re| are)? (?:wonder|curious|ask|must know|didn['’]t know)"
-    r"\w*|as if|if not|no matter|want(?:ed)? you to know|like i said|as i said|i(?:['’]d| would) say|i must say)\b",
-    re.IGNORECASE,
-)
-"""Phrases whose words do not mean what they mean alone."""
 _SENTENCE_ENDS = re.compile(r"[.!?…]+|\n")
-_BREAKS = frozenset(
-    "; : ( ) — – but however although though because whereas while yet instead except unless so therefore".split()
-)
+_BREAKS = word_list("clause_end")
 """Words and signs that end a clause by themselves."""
-_SUBJECT_PRONOUNS = {
-    **dict.fromkeys("i we i'm i've i'd i'll im ive we're we've we'll we'd myself".split(), Speaker.FIRST),
-    **dict.fromkeys("you you're you've you'll you'd u".split(), Speaker.SECOND),
-    **dict.fromkeys(
-        "he she they it who he's she's they're they've it's who's he'd she'd they'd he'll she'll they'll it'll".split(),
-        Speaker.OTHER,
-    ),
-}
-_DETERMINERS = frozenset("my our his her their your the a an this that these those each every some".split())
+_SUBJECT_PRONOUNS = {word: Speaker(person) for person, words in PRONOUNS.items() for word in words}
+_DETERMINERS = word_list("determiner")
 _OWN = frozenset({"my", "our"})
-_VERBS = frozenset(
-    "is are was were am be been being has have had do does did will would can could should may might must shall isn't "
-    "aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't won't wouldn't can't couldn't shouldn't says said "
-    "tells told thinks thought wants wanted likes liked loves loved hates hated lives lived works worked goes went gets "
-    "got takes took makes made needs needed moved moves plays played uses used called calls keeps kept comes came gave "
-    "gives just always never often usually also still really started starts stopped quit left leaves joined bought "
-    "sold runs ran reports reported owns owned pays paid earns earned turned turns became becomes asked asks speaks "
-    "prefers enjoys drinks eats drives teaches studies and or who which that"
-    .split()
-)
+_VERBS = word_list("verb")
 """Words that end a noun phrase which began with a determiner."""
-_NEGATORS = frozenset(
-    "no not never none nobody nothing nowhere neither nor without cannot cant dont doesnt didnt isnt wasnt arent wont "
-    "wouldnt havent hasnt hadnt couldnt shouldnt hardly barely scarcely non lack lacks lacking unable refuse refuses "
-    "refused deny denies denied false untrue"
-    .split()
-)
-_NEGATIVE_VERBS = frozenset("dislike dislikes disliked hate hates hated detest loathe loathes avoid avoids avoiding".split())
-_CEASING = frozenset("quit quits stopped stop stops ceased left former formerly previously ex resigned".split())
-_CEASING_PHRASES = re.compile(
-    r"\b(?:no longer|not any ?more|any ?more|used to|gave up|given up|in the past|back when|when i was|once (?:was|had))\b",
-    re.IGNORECASE,
-)
-_MOOD_SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
-    (
-        Mood.WISH,
-        re.compile(
-            r"\b(?:wish(?:es|ed|ing)?|want(?:s|ed|ing)?|hop(?:e|es|ed|ing)|dream(?:s|ed|ing)?|aspir\w+|desires?"
-            r"|would (?:love|like|prefer|rather)|['’]d (?:love|like|prefer|rather)|if only|looking (?:to|for|forward)"
-            r"|interested in|someday|some day|goal)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        Mood.FUTURE,
-        re.compile(
-            r"\b(?:will|won['’]t|going to|gonna|about to|plan(?:s|ning|ned)?|intend(?:s|ed|ing)?|tomorrow|soon|upcoming"
-            r"|next (?:week|month|year|quarter|spring|summer|fall|autumn|winter|time|\w+day)|considering|thinking (?:of|about)"
-            r"|promise[sd]?|(?:am|are|is|['’]m|['’]re|['’]s) (?:moving|relocating|joining|leaving|starting|switching|retiring"
-            r"|getting|becoming|transferring|expecting))\b|['’]ll\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        Mood.REPORT,
-        re.compile(
-            r"\b(?:according to|apparently|supposedly|allegedly|reportedly|rumou?rs?|rumou?red|i(?:['’]ve)? (?:heard|read)"
-            r"|they say|people say|word is|it is said|(?:he|she|they|it|who|[a-z]+|[A-Z]\w+)"
-            r" (?:(?:also|just|always|once|now|often|really|still|told me (?:that )?she) )?"
-            r"(?:says|said|told|tells|thinks|thought|claims|claimed|believes|believed|insists|insisted|swears|swore"
-            r"|mentioned|mentions|reckons|suggested|suggests|assumes|suspects|argues|argued|wrote|announced|joked|guesses"
-            r"|guessed|accused|accuses|calls me|called me))\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        Mood.PAST,
-        re.compile(
-            r"\b(?:used to|formerly|previously|former|no longer|any ?more|ex|in the past|back then|back when|at the time"
-            r"|until (?:last|recently|\d{4})|years ago|was|were|wasn['’]t|weren['’]t|had|hadn['’]t)\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        Mood.HYPOTHETICAL,
-        re.compile(
-            r"\b(?:might|maybe|perhaps|possibly|could|suppose[ds]?|imagine|pretend(?:ing)?|hypothetically|what if|let['’]s say"
-            r"|say that i|not sure|unsure|unclear|would(?! (?:love|like|prefer|rather))|wouldn['’]t|may (?:be|have|not|become|get|need)|assum(?:e|ing)|joking"
-            r"|kidding|jk|in (?:the|this|my) (?:novel|story|game|dream|movie|book)|my character|role-?play)\b",
-            re.IGNORECASE,
-        ),
-    ),
-)
-_IF = re.compile(r"\b(?:if|unless|in case|whether|suppose|imagine|pretend|hypothetically|what if)\b", re.IGNORECASE)
-_EVENT_IN_PAST = re.compile(
-    r"\b(?:was|were|had)\s+(?:(?:just|also|recently|never|not|first)\s+)?(?:born|diagnosed|raised|told|asked|given|hired|"
-    r"promoted|married|made|named|called|built|founded|sent|invited|elected|appointed|prescribed|accepted|awarded|\w{3,}ed)\b"
-    r"|\bhad (?:to|twins|surgery|lunch|dinner|(?:a|another|our|my) (?:\w+ )?(?:baby|son|daughter|girl|boy|child|kid))\b",
-    re.IGNORECASE,
-)
-"""A passive, or something that happened once: it may well be true now."""
-_OWN_WORDS = re.compile(r"\b(?:i|we)(?: (?:just|also|already|once))? (?:said|told|thought|mentioned|wrote|suggested|claimed)\b", re.IGNORECASE)
-_MEANT_AS_FACT = re.compile(
-    r"^\W*(?:please\s+|hey\s+|also\s+)?(?:can|could|would|will) you (?:please )?(?:remember|note|keep in mind|save|store|remind me"
-    r"|make a note|write down|know)\b",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    r"^(?:and|but|so|or|well|ok|okay|hey|hi|also|then|now)?\s*(?:do|does|did|is|are|am|was|were|can|could|should|would|will|shall"
-    r"|have|has|had|may|might|what|what['’]s|which|who|who['’]s|whose|when|where|why|how|how['’]s|isn['’]t|aren['’]t|don['’]t|doesn['’]t"
-    r"|any|ever)\b",
-    re.IGNORECASE,
-)
-_CAPITALIZED_WORDS = frozenset(
-    "i i'm i've i'd i'll mr mrs ms dr prof ok okay the a an my we he she they it you and but so if in on at for yes no hi "
-    "hello hey thanks thank please also".split()
-)
+_NEGATORS = word_list("negating")
+_NEGATIVE_VERBS = word_list("disliking") | word_list("avoiding")
+_CEASING = word_list("ceasing")
+_CAPITALIZED_WORDS = word_list("capitalized")
 
 
 @dataclass(kw_only=True)
@@ -214,7 +105,7 @@ class _Token:
 def read_words(text: str) -> tuple[ReadWord, ...]:
     """Return the words of the text with their negation, moods and subject; of an overlong text its beginning."""
     text = text[:LONGEST_READ].replace("’", "'")
-    plain = _IDIOMS.sub(lambda found: " " * len(found[0]), text)
+    plain = IDIOMS.sub(lambda found: " " * len(found[0]), text)
     words: list[ReadWord] = []
     for sentence, (start, end) in enumerate(_sentences(text)):
         words += _read_sentence(text, plain, start, end, sentence, len({word.clause for word in words}))
@@ -251,7 +142,7 @@ def _read_sentence(text: str, plain: str, start: int, end: int, number: int, cla
     tokens = _tokens(sentence, start)
     _number_clauses(tokens)
     spans = _clause_spans(tokens, end)
-    moods = _clause_moods(sentence, plain[start:end], start, spans)
+    moods = clause_moods(sentence, plain[start:end], start, spans)
     words: list[ReadWord] = []
     for clause, (begin, until) in enumerate(spans):
         inside = [token for token in tokens if token.clause == clause and token.text[0].isalnum()]
@@ -297,7 +188,7 @@ def _begins_clause(tokens: Sequence[_Token], at: int) -> bool:
     return False
 
 
-_ASKING = frozenset("what what's which when where why how who's do does did can could should would is are".split())
+_ASKING = word_list("asking")
 
 
 def _has_verb_after(tokens: Sequence[_Token], at: int) -> bool:
@@ -323,26 +214,12 @@ def _clause_spans(tokens: Sequence[_Token], end: int) -> list[tuple[int, int]]:
     ]
 
 
-def _clause_moods(sentence: str, plain: str, start: int, spans: Sequence[tuple[int, int]]) -> list[frozenset[Mood]]:
-    """Return the moods that hold for the whole of each clause: a question, and what an "if" governs."""
-    asks = sentence.rstrip("\"')”’ \n").endswith("?") and not _MEANT_AS_FACT.match(sentence)
-    found = []
-    supposed = bool(_IF.search(plain))
-    for place, (begin, until) in enumerate(spans):
-        moods = {Mood.HYPOTHETICAL} if supposed else set()
-        clause = plain[begin - start : until - start].lstrip(" ,;:—–-")
-        if asks and (place == len(spans) - 1 or _ASKS.match(clause)):
-            moods.add(Mood.QUESTION)
-        found.append(frozenset(moods))
-    return found
-
-
 def _read_clause(
     plain: str, tokens: Sequence[_Token], begin: int, until: int, moods: frozenset[Mood], clause: int, sentence: int
 ) -> list[ReadWord]:
     """Return the words of one clause."""
-    signs = list(_mood_signs(plain, begin, until))
-    ceasing = min((match.start() for match in _CEASING_PHRASES.finditer(plain, begin, until)), default=until)
+    signs = list(mood_signs(plain, begin, until))
+    ceasing = min((match.start() for match in CEASING_PHRASES.finditer(plain, begin, until)), default=until)
     subjects = _subjects(tokens)
     owned, apposed = _owned_places(tokens), _apposed_places(tokens)
     words: list[ReadWord] = []
@@ -364,7 +241,7 @@ def _read_clause(
                 sentence=sentence,
                 negated=negations % 2 == 1,
                 ceased=ceased,
-                moods=moods | {mood for mood, at in signs if at <= token.start or mood in _WHOLE_CLAUSE},
+                moods=moods | {mood for mood, at in signs if at <= token.start or mood in WHOLE_CLAUSE},
                 subject=subjects[place][0],
                 in_subject=subjects[place][1],
                 is_name=_is_name(token, low),
@@ -374,10 +251,7 @@ def _read_clause(
             )
         )
     # "…any more" comes after what it ends.
-    return [replace(word, ceased=True) for word in words] if plain.find("more", begin, until) >= 0 and _ANY_MORE.search(plain, begin, until) else words
-
-
-_ANY_MORE = re.compile(r"\bany ?more\b", re.IGNORECASE)
+    return [replace(word, ceased=True) for word in words] if ANY_MORE.search(plain, begin, until) else words
 
 
 def _word_stem(low: str) -> str:
@@ -387,7 +261,7 @@ def _word_stem(low: str) -> str:
     return stem(low.removesuffix("'s").replace("-", ""))
 
 
-_AVOIDING = frozenset("avoid avoids avoiding".split())
+_AVOIDING = word_list("avoiding")
 
 
 def _owned_places(tokens: Sequence[_Token]) -> frozenset[int]:
@@ -421,21 +295,6 @@ def _apposed_places(tokens: Sequence[_Token]) -> frozenset[int]:
         if at + 1 < len(tokens) and lows[at + 1] in _DETERMINERS and tokens[at + 1].start > token.end + 1:
             found.update(range(at + 1, min(len(tokens), at + 7)))
     return frozenset(found)
-
-
-_WHOLE_CLAUSE = frozenset({Mood.PAST, Mood.FUTURE, Mood.HYPOTHETICAL})
-"""Moods whose sign may come after what it governs: "I'm in Berlin next week"."""
-
-
-def _mood_signs(plain: str, begin: int, until: int) -> Iterator[tuple[Mood, int]]:
-    """Yield each mood that a sign in the clause gives, with the sign's position."""
-    for mood, pattern in _MOOD_SIGNS:
-        for match in pattern.finditer(plain, begin, until):
-            if mood is Mood.REPORT and _OWN_WORDS.search(plain, max(begin, match.start() - 4), match.end()):
-                continue
-            if mood is Mood.PAST and _EVENT_IN_PAST.match(plain, match.start(), until):
-                continue
-            yield mood, match.start()
 
 
 def _subjects(tokens: Sequence[_Token]) -> list[tuple[Subject, bool]]:
@@ -483,12 +342,9 @@ def _may_be_subject(tokens: Sequence[_Token], lows: Sequence[str], at: int, curr
     return current is None or (at > 0 and lows[at - 1] in _BEFORE_SUBJECT)
 
 
-_JOINING = frozenset("and or who which that just always never often usually also still really".split())
-_BEFORE_SUBJECT = frozenset("that says said thinks told because and if when claims believes".split())
-_PREPOSITIONS = frozenset(
-    "in on at to for from with of by about near into over under between through during since until as like than"
-    .split()
-)
+_JOINING = word_list("joining")
+_BEFORE_SUBJECT = word_list("before_subject")
+_PREPOSITIONS = word_list("preposition")
 
 
 def _noun_phrase(tokens: Sequence[_Token], lows: Sequence[str], at: int) -> int:

@@ -6,6 +6,7 @@ words that are also common English or grammatical words ("six", "once", "seis" i
 
 import re
 
+from mnemon.evidence.vocabulary import word_list
 from mnemon.untrusted_text import reads_outside_text
 
 _GERMAN_UNITS = "ein|eins|zwei|drei|vier|fünf|fuenf|sechs|sieben|acht|neun|zehn|elf|zwölf|zwoelf"
@@ -17,19 +18,8 @@ _COMPOUND = re.compile(
     r"|venti\w{0,8}|trenta\w{0,8}|quaranta\w{0,8}|cinquanta\w{0,8}|sessanta\w{0,8}|settanta\w{0,8}|ottanta\w{0,8}|novanta\w{0,8}"
     r"|veinti\w{2,8}|\w{2,8}cientos|\w{2,8}cientas|\w{2,12}cento|\w{2,12}mila|quatre-vingts?(?:-\w{2,8})?|soixante(?:-\w{2,8})?)"
 )
-_WORDS = frozenset(
-    (
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf hundert tausend million millionen milliarde milliarden "
-        "prozent deux trois quatre cinq sept huit neuf dix onze douze treize quatorze quinze seize vingt trente quarante "
-        "cinquante soixante cent cents mille milliard milliards dos tres cuatro cinco siete ocho nueve diez doce trece "
-        "catorce quince dieciséis diecisiete dieciocho diecinueve veinte treinta cuarenta cincuenta sesenta setenta ochenta "
-        "noventa cien ciento mil millón millones due tre quattro cinque sei sette otto nove dieci undici dodici tredici "
-        "quattordici quindici sedici diciassette diciotto diciannove cento mille milione milioni miliardo miliardi dois duas "
-        "três quatro sete oito dezesseis dezessete dezoito dezenove vinte trinta quarenta cinquenta sessenta oitenta cem "
-        "milhão milhões twee drie vijf zes zeven negen tien twaalf honderd duizend miljoen miljard"
-    ).split()
-) - frozenset("million cent cents due acht elf mil quince once tre".split())
-_NOT_NUMBERS = frozenset("en und een ein eins elf acht zehn".split())
+_WORDS = word_list("foreign_number")
+_NOT_NUMBERS = frozenset({"en", "und", "een", "ein", "eins", "elf", "acht", "zehn"})
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LONGEST_WORD = 60
 

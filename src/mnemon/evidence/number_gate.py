@@ -18,7 +18,7 @@ from itertools import chain
 
 from mnemon.evidence.figure import CURRENCIES, SHARE, Figure, find_figures, text_before
 from mnemon.evidence.foreign_numbers import foreign_number_words
-from mnemon.evidence.said_dates import find_dates, find_times
+from mnemon.evidence.said_dates import date_spans
 from mnemon.untrusted_text import reads_outside_text
 
 
@@ -115,7 +115,7 @@ def code_fault(text: str, sources: Iterable[str]) -> str | None:
     codes = [(match.start(), match[0]) for match in _CODE.finditer(_OWN_NUMBERS.sub(_blank, text))]
     if not codes:
         return None
-    judged = [(one.start, one.end) for one in (*find_figures(text), *find_dates(text), *find_times(text))]
+    judged = [*((one.start, one.end) for one in find_figures(text)), *date_spans(text)]
     said = {_bare_code(code) for source in sources for code in _CODE.findall(source)}
     for start, code in codes:
         inside = any(start < end and first < start + len(code) for first, end in judged)
@@ -238,9 +238,9 @@ def _last_place(figure: Figure) -> Fraction | None:
     whole, point, decimals = digits.rpartition(".") if digits.count(".") == 1 else (digits, "", "")
     scale = Fraction(figure.scale) * (Fraction(1, 100) if figure.unit == SHARE else 1)
     if point:
-        return scale / 10 ** min(len(decimals), 20)
+        return scale * Fraction(1, 10) ** min(len(decimals), 20)
     bare = re.sub(r"\D", "", whole)
-    return scale * 10 ** min(20, len(bare) - len(bare.rstrip("0")))
+    return scale * Fraction(10) ** min(20, len(bare) - len(bare.rstrip("0")))
 
 
 def _is_round(figure: Figure) -> bool:
@@ -261,9 +261,9 @@ def _is_exact(text: str, figure: Figure, shared: _SharedFigures) -> bool:
     It gives it exactly, or as one of the ends of a range: both ends of a claimed range as single figures, or a claimed
     "at least" or "up to" as the end of a range of its own.
     """
-    units = _BARE_UNITS if figure.unit is None else {figure.unit}
+    units: frozenset[str | None] = _BARE_UNITS if figure.unit is None else frozenset({figure.unit})
     if figure.unit == "year" and _OLD.match(text, figure.end):
-        units = {None, "year"}  # "I'm 34" says that somebody is 34 years old
+        units = frozenset({None, "year"})  # "I'm 34" says that somebody is 34 years old
     if units & shared.exact.get((figure.low, figure.high), _NO_UNITS):
         return True
     if figure.is_range:

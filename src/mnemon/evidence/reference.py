@@ -36,7 +36,7 @@ _COUNTS = (
 )
 """What must not follow: a number before one of these nouns counts them, as in "in the group 12 people left"."""
 _COUNTS_PLURAL = r"(?!(?<=\d\d)\s+(?!(?:is|was|has|does|goes|runs|needs|works|shows|this|us|as|its)\b)[a-z]{2,30}s\b)"
-"""What must not follow two digits or more: a plural, as in "in the warehouse 4500 pallets", not in "tier 1 suppliers"."""
+"""What must not follow two digits: a plural, as in "in the warehouse 4500 pallets", not in "tier 1 suppliers"."""
 _COUNTED_OUT = (
     r"(?<!\ba )(?<!\ban )(?<!\bper )(?<!\beach )(?<!\bevery )(?<!\bthis )(?<!\bthat )(?<!\blast )(?<!\bnext )"
     r"(?<!\bone )(?<!\bpast )"

@@ -4,21 +4,20 @@ A quote supports a date that it names, or one that follows from it and the time 
 ago", "next month". A statement may be less precise than its quote, never more precise.
 """
 
+import calendar
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from mnemon.evidence.numeral import UNIT_WORDS
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 LONGEST_READ = 4_000
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = [name.lower() for name in calendar.month_name[1:]]
 _MONTH = "|".join(rf"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS) + "|sept"
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_COUNTS = {
-    word: number
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-} | {"a": 1, "an": 1, "couple": 2}
+_DAYS = [name.lower() for name in calendar.day_name]
+_COUNTS = {**UNIT_WORDS, "a": 1, "an": 1, "couple": 2}
 _SEASONS = {"spring": (3, 5), "summer": (6, 8), "autumn": (9, 11), "fall": (9, 11), "winter": (12, 2)}
 
 _ISO = re.compile(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
@@ -36,7 +35,9 @@ _MONTH_ALONE = re.compile(
     r"\b(?P<m>January|February|March|April|June|July|August|September|October|November|December"
     r"|(?<=in )May|(?<=last )May|(?<=next )May|(?<=since )May|(?<=of )May|(?<=this )May)\b"
 )
-_YEAR = re.compile(r"(?<![\d$€£.,#-])\b(?P<y>(?:19|20)\d\d)\b(?![.,]?\d|\s?(?:%|k\b|percent|dollars|euros|people|units))")
+_YEAR = re.compile(
+    r"(?<![\d$€£.,#-])\b(?P<y>(?:19|20)\d\d)\b(?![.,]?\d|\s?(?:%|k\b|percent|dollars|euros|people|units))"
+)
 _WEEKDAY = re.compile(r"\b(?P<w>monday|tuesday|wednesday|thursday|friday|saturday|sunday)s?\b", re.IGNORECASE)
 _CLOCK = re.compile(
     r"\b(?P<h>[01]?\d|2[0-3])(?::(?P<n>[0-5]\d))?\s?(?P<half>[ap])\.?m\b\.?|\b(?P<h24>[01]?\d|2[0-3]):(?P<n24>[0-5]\d)\b"
@@ -44,8 +45,8 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 _RELATIVE_DAY = re.compile(
-    r"\b(?P<day>the day after tomorrow|the day before yesterday|today|tonight|this (?:morning|afternoon|evening)|tomorrow"
-    r"|yesterday|last night)\b",
+    r"\b(?P<day>the day after tomorrow|the day before yesterday|today|tonight|this (?:morning|afternoon|evening)"
+    r"|tomorrow|yesterday|last night)\b",
     re.IGNORECASE,
 )
 _RELATIVE_SPAN = re.compile(
@@ -144,6 +145,11 @@ def find_times(text: str) -> list[SaidTime]:
         SaidTime(minutes=_minutes(match), start=match.start(), end=match.end())
         for match in _CLOCK.finditer(text[:LONGEST_READ])
     ]
+
+
+def date_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the dates and clock times of the text begin and end."""
+    return [*((one.start, one.end) for one in find_dates(text)), *((one.start, one.end) for one in find_times(text))]
 
 
 def _minutes(match: re.Match[str]) -> frozenset[int]:
@@ -265,7 +271,9 @@ def _named_spans(which: str, unit: str, at: date) -> Iterator[_Span]:
     step = {"last": -1, "past": -1, "this": 0}.get(which, 1)
     if unit in _DAYS:
         days = [at + timedelta(days=offset) for offset in range(-14, 15)]
-        chosen = [day for day in days if day.weekday() == _DAYS.index(unit) and (step == 0 or (day - at).days * step > 0)]
+        chosen = [
+            day for day in days if day.weekday() == _DAYS.index(unit) and (step == 0 or (day - at).days * step > 0)
+        ]
         yield from (_Span(first=day, last=day) for day in chosen)
     elif unit in _MONTHS:
         month = _MONTHS.index(unit) + 1

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from mnemon.evidence.clause import Mood, ReadWord, Speaker, read_words
+from mnemon.evidence.clause import ReadWord, Speaker, read_words
 from mnemon.evidence.figure import find_figures
+from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, number_fault
 from mnemon.evidence.quote_gate import Quotation
-from mnemon.evidence.said_dates import date_fault, find_dates, find_times
-from mnemon.evidence.stems import stem, stem_words
-from mnemon.evidence.vocabulary import FREE, QUANTIFIERS, is_supported_by
+from mnemon.evidence.said_dates import date_fault, date_spans
+from mnemon.evidence.stems import stem
+from mnemon.evidence.vocabulary import FREE, QUANTIFIERS, is_supported_by, stem_list
 from mnemon.turn import Role
 from mnemon.untrusted_text import reads_outside_text
 
@@ -86,20 +87,14 @@ _MOOD_NAMES = {
     Mood.PAST: "speaks of the past",
     Mood.FUTURE: "speaks of the future",
 }
-_MOOD_WORDS = stem_words(
-    "want wish hope plan intend used use former formerly previously previous dream consider considering think thinking "
-    "goal aim will might may could possibly perhaps maybe likely reportedly apparently allegedly believe believes claims "
-    "claim longer anymore ago once past future upcoming soon tomorrow yesterday next last would like need question "
-    "wonder ask whether"
-)
+_NOT_OVER = frozenset({Mood.QUESTION, Mood.HYPOTHETICAL, Mood.FUTURE, Mood.WISH, Mood.REPORT})
+"""Moods in which nothing is said to be done."""
+_MOOD_WORDS = stem_list("mood")
 """Stems that carry a mood, which is compared as a whole, or a relative date, which is checked as a date."""
-_NEGATION_WORDS = stem_words("no not never none nobody nothing neither nor without cannot lack avoid hardly barely")
-_LINE_WORDS = stem_words(
-    "surface surfaced reveal revealed show shows shown suggest suggests observe observed estimate estimated evidence "
-    "point points believe believes feel feels see sees account first-hand interview interviewed document measurement"
-)
+_NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
+_LINE_WORDS = stem_list("line")
 """Stems by which a line of evidence says how it came about."""
-_OWN_AIMS = stem_words("goal plan aim dream intention resolution job task turn todo idea")
+_OWN_AIMS = stem_list("aim")
 """Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?…](?=\s|$|[\"')”’])|\n")
@@ -137,6 +132,25 @@ def support_fault(
         or _figure_noun_fault(statement, texts)
         or _words_fault(statement, sentences, kind, subject)
     )
+
+
+@reads_outside_text
+def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
+    """Return why a quote does not say that something is over; None when it does.
+
+    "I'll call her" and "I haven't called her" do not say that it is done; a negation may well say that it is dropped.
+    """
+    sentence = _quoted_sentence(quotation)
+    wanted = [word.stem for word in read_words(topic[:LONGEST_STATEMENT]) if not word.is_function_word]
+    within = [word for word in sentence.words if sentence.is_quoted(word) and not word.is_function_word]
+    about = [word for word in within if any(is_supported_by(one, word.stem) for one in wanted)] or within
+    for word in about:
+        if done and word.negated:
+            return f"the quote says “{word.text}” with a negation"
+        for mood in _NOT_OVER if done else _NOT_OVER - {Mood.FUTURE, Mood.WISH}:
+            if mood in word.moods:
+                return f"the quote {_MOOD_NAMES[mood]}, it does not say that it is {'done' if done else 'dropped'}"
+    return None
 
 
 def _quoted_sentence(quotation: Quotation) -> _QuotedSentence:
@@ -226,8 +240,8 @@ def _stems_of(names: Iterable[str | None]) -> frozenset[str]:
 
 def _dated_spans(statement: str) -> list[tuple[int, int]]:
     """Return where dates, times and figures stand, whose words are checked by their own gates."""
-    found = (*find_dates(statement), *find_times(statement), *find_figures(statement))
-    return [(one.start, after.end() if (after := _OLD.match(statement, one.end)) else one.end) for one in found]
+    found = [*date_spans(statement), *((one.start, one.end) for one in find_figures(statement))]
+    return [(start, after.end() if (after := _OLD.match(statement, end)) else end) for start, end in found]
 
 
 def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
@@ -244,7 +258,7 @@ def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[_QuotedSe
     said = {word.text for one in sentences for word in one.words}
     for word in claimed:
         wider = QUANTIFIERS.get(word.text)
-        if wider and not said & set(wider.split()):
+        if wider and not said & wider:
             return f"the quote does not say “{word.text}”"
     return None
 
@@ -323,7 +337,11 @@ class _Checker:
         if spoken is Speaker.SECOND:
             return None if self.kind is StatementKind.LINE else f"in the quote “{said.text}” is said of “you”"
         if spoken is Speaker.OTHER:
-            return None if about_other or self.kind is StatementKind.LINE else f"in the quote “{said.text}” is said of somebody else"
+            return (
+                None
+                if about_other or self.kind is StatementKind.LINE
+                else f"in the quote “{said.text}” is said of somebody else"
+            )
         if self._names_subject(spoken):
             return None
         return f"in the quote “{said.text}” is said of “{' '.join(sorted(spoken))}”"

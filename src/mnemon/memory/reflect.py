@@ -6,8 +6,8 @@ from pydantic import BaseModel
 
 from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
-from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.evidence.number_gate import restore_figures
+from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.evidence.quote_gate import Passage, Quotation, find_quote, quotable_passages
 from mnemon.evidence.support import StatementKind, StatementSubject, support_fault
 from mnemon.memory import store
@@ -58,7 +58,9 @@ class MemoriesSection:
         used = await store.names_in_use(tx, turn.scope, most=_MOST_NAMES)
         known = tuple(label for label, _ in used if label)
         # Comparing every fact with every text takes long for a long turn, so it may run off the event loop.
-        judged = await run_off_loop(turn.size + text_size(recalled), lambda: _judge_answers(answers, turn, recalled, known))
+        judged = await run_off_loop(
+            turn.size + text_size(recalled), lambda: _judge_answers(answers, turn, recalled, known)
+        )
         facts = [one for one in judged if isinstance(one, Fact)]
         rejected = [one for one in judged if isinstance(one, Rejection)]
         remembered = await remember_facts(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []
@@ -123,9 +125,7 @@ def _judge_answer(
     )
 
 
-def _statement_subject(
-    one: MemoryAnswer, turn: Turn, found: Quotation, known: Sequence[str]
-) -> StatementSubject:
+def _statement_subject(one: MemoryAnswer, turn: Turn, found: Quotation, known: Sequence[str]) -> StatementSubject:
     """Return who the fact is about, and under which names the quoted speaker may appear in it."""
     return StatementSubject(
         speaker=(turn.user_name, found.passage.who),

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mnemon.memory.trust import Trust
 from mnemon.evidence.stems import stem_words
+from mnemon.memory.trust import Trust
 from mnemon.memory.words import indexed_terms, terms
 from mnemon.turn import Role
 from mnemon.untrusted_text import reads_outside_text
