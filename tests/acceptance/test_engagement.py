@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
 from support.engaged import claim, piece
 from support.served import Served, served
+from support.talk import Talk, history, ready
 
 SEED: dict[str, Any] = {
     "weekNumber": 4,
@@ -48,41 +48,6 @@ def engaged(database_url: str, tmp_path: Path) -> Iterator[Served]:
     """A server whose clock stands a month before the seed's example."""
     with served(database_url, tmp_path, start="2026-03-16T09:00:00Z") as running:
         yield running
-
-
-class Talk:
-    """A conversation whose reflections are scripted."""
-
-    def __init__(self, server: Served, client: httpx2.Client) -> None:
-        self.server = server
-        self.client = client
-
-    def say(
-        self, text: str, *, user: str = "dana", at: str | None = None, persona: str | None = None, **parts: Any
-    ) -> Any:
-        """A chat turn, reflected; gives its engagement report."""
-        if at is not None:
-            self.server.set_time(at)
-        self.server.script.add_answers("Reflection", {"engagement": parts})
-        body = {"userId": user, "message": text, "stream": False}
-        reply = self.client.post("/api/chat", json=body if persona is None else {**body, "personaId": persona})
-        assert reply.status_code == 200, reply.text
-        self.server.settled(self.client)
-        self.turn_id = reply.json()["data"]["turnId"]
-        reflection = self.client.get(f"/api/turns/{self.turn_id}").json()["data"]["reflection"]
-        assert reflection["status"] == "done", reflection
-        return {**reflection["sections"]["engagement"], "why": [each["why"] for each in reflection["rejected"]]}
-
-    def state(self, query: str = "") -> Any:
-        reply = self.client.get(f"/api/engagement{query}")
-        assert reply.status_code == 200, reply.text
-        return reply.json()["data"]
-
-    def layer(self, persona: str | None = None) -> str:
-        """L8 as chat would be given it."""
-        body = {"userId": "dana", "query": "what now?", **({} if persona is None else {"personaId": persona})}
-        layers = self.client.post("/api/context", json=body).json()["data"]["layers"]
-        return next((layer["text"] for layer in layers if layer["name"] == "L8"), "")
 
 
 @pytest.fixture
@@ -168,7 +133,7 @@ def test_twelve_turns_over_four_weeks(talk: Talk) -> None:
     vetoed = talk.say("As I said.", at="2026-03-23T09:00:00Z", week=DONE)
     assert "at least one hypothesis" in vetoed["why"][0]
     talk.say(
-        "Approvals wait 9 days on average, the log shows it. The plant is short of people, I feel.",
+        "Approvals wait 9 days on average. The log shows it. The plant is short of people, I feel.",
         form=[
             claim(
                 "Approvals are the bottleneck",
@@ -193,8 +158,7 @@ def test_twelve_turns_over_four_weeks(talk: Talk) -> None:
     assert "The approval log of one plant." in talk.layer()
     contradiction = mixed["evidence"][1]["id"]
     talk.say("The log of plant 2 shows long waits for approvals.", user="ann", evidence=[
-        piece("shows long waits for approvals", line="A log shows long waits for approvals.", strength="strong",
-              hypothesis=approvals),
+        piece("The log of plant 2 shows long waits for approvals", strength="strong", hypothesis=approvals),
     ])  # fmt: skip
     assert talk.state()["findings"] == []
     talk.say("Tom meant the approvals of small orders.", evidence=[
@@ -234,26 +198,6 @@ def test_twelve_turns_over_four_weeks(talk: Talk) -> None:
         "advanced", "advanced", "resolvable", "promoted", "advanced", "archived", "answered", "reopened", "advanced",
     ]  # fmt: skip
     assert all(change["turnId"] and change["who"] in {"dana", "ann"} and change["reason"] for change in changes)
-
-
-def history(client: httpx2.Client) -> list[Any]:
-    """All changes, page by page."""
-    found: list[Any] = []
-    cursor = None
-    while True:
-        page = client.get(
-            "/api/engagement/history", params={"limit": 5, **({"cursor": cursor} if cursor else {})}
-        ).json()
-        found += page["data"]
-        cursor = page["meta"]["nextCursor"]
-        if cursor is None:
-            return found
-
-
-def ready(talk: Talk) -> None:
-    """Three user turns that say something have been heard."""
-    for text in ("We make valves.", "Orders run late.", "The plant waits for sales."):
-        talk.say(text)
 
 
 def test_expanded_evidence_tells_stance_source_and_time(talk: Talk) -> None:

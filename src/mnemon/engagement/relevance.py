@@ -7,9 +7,10 @@ evidence of fraud. English words are compared by their stems; scripts without sp
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from mnemon.evidence.clause import Mood, ReadWord, read_words
+from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.confidence import EvidenceLine, Stance
 from mnemon.evidence.figure import find_figures
+from mnemon.evidence.moods import Mood
 from mnemon.evidence.stems import stem, stem_words
 from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, is_supported_by
 from mnemon.untrusted_text import reads_outside_text
@@ -142,7 +143,12 @@ def stance_fault(statement: str, quoted: str, stance: Stance) -> str | None:
 
 def unheard_names(statement: str, *heard: Iterable[str]) -> list[str]:
     """Return the names in the statement that stand in none of the texts."""
-    names = [word.text for word in read_words(statement) if word.is_name and not word.is_function_word]
+    # At the beginning any word has a capital; a plural there is no name as a rule: "Approvals are slow".
+    names = [
+        word.text
+        for word in read_words(statement)
+        if word.is_name and not word.is_function_word and not (word.opens and word.text.endswith("s"))
+    ]
     for texts in heard:
         if not names:
             return []
