@@ -81,7 +81,8 @@ def test_saying_it_three_times_makes_it_no_surer(talk: Talk) -> None:
     (held,) = talk.state()["hypotheses"]
     assert (held["confidence"], held["stage"], talk.state()["findings"]) == (0.77, "collecting", [])
     again = {"strength": "strong", "hypothesis": held["id"]}
-    talk.say("Approvals are still slow.", evidence=[piece("Approvals are still slow", **again)])
+    still = piece("Approvals are still slow", **again)
+    talk.say("Approvals are still slow.", at="2026-04-20T09:30:00Z", evidence=[still])
     said = "Did I say that approvals are slow? They are slow approvals."
     talk.say(said, at="2026-04-20T10:00:00Z", evidence=[piece("They are slow approvals", **again)])
     assert [line["weight"] for line in evidence_of(talk)] == [1.0, 0.0, 0.0, 0.5, 0.0]

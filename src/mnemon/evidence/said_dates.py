@@ -315,7 +315,9 @@ def _month_span(year: int, month: int) -> _Span:
     return _Span(first=date(year, month, 1), last=following - timedelta(days=1))
 
 
-_AHEAD = re.compile(r"\b(?:will|won't|going to|plan(?:s|ned)?|next|coming|upcoming|until|by|due|before)\b", re.IGNORECASE)
+_AHEAD = re.compile(
+    r"\b(?:will|won't|going to|plan(?:s|ned)?|next|coming|upcoming|until|by|due|before)\b", re.IGNORECASE
+)
 
 
 @reads_outside_text_up_to(LONGEST_READ)
