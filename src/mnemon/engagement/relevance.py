@@ -23,7 +23,9 @@ BORNE_OUT_SHARE = 0.5
 """The share of a claim's content words that its evidence must have before it may become a finding."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff]+")
-_NO_CONTENT = stem_words(
+_UNTELLING = FREE - stem_words("late people customer client claim share concern")
+"""Stems that claim nothing by themselves; some that say nothing of a person say much of an organization."""
+_NO_CONTENT = _UNTELLING | stem_words(
     "no not never none nobody nothing neither nor without cannot don't doesn't isn't aren't won't can't didn't wasn't "
     "maybe perhaps possibly probably really actually simply only always often sometimes usually all every many few lot "
     "want wish hope think believe know guess mean seem like get got go make made let lets take put come"
@@ -71,7 +73,7 @@ _SMALL_TALK = stem_words(
 @reads_outside_text
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems by which a text is recognized: no grammar, no figures, no light verbs."""
-    return frozenset(_stems(text)) - _NO_CONTENT - FREE
+    return frozenset(_stems(text)) - _NO_CONTENT
 
 
 def _stems(text: str) -> Iterator[str]:
@@ -88,7 +90,7 @@ def _stems(text: str) -> Iterator[str]:
 @reads_outside_text
 def carries_content(text: str) -> bool:
     """Say whether a message says something of the matter, beyond greetings and small talk."""
-    return len(frozenset(_stems(text[:LONGEST_READ])) - _SMALL_TALK - FREE) >= MIN_CONTENT_STEMS
+    return len(frozenset(_stems(text[:LONGEST_READ])) - _SMALL_TALK - _UNTELLING) >= MIN_CONTENT_STEMS
 
 
 def bears_on(statement: str, *texts: str) -> bool:
@@ -158,7 +160,7 @@ def unheard_names(statement: str, *heard: Iterable[str]) -> list[str]:
 
 
 def _is_content(word: ReadWord) -> bool:
-    return not word.is_function_word and word.stem not in _NO_CONTENT | FREE and not word.text.isdigit()
+    return not word.is_function_word and word.stem not in _NO_CONTENT and not word.text.isdigit()
 
 
 def _is_denied(word: ReadWord) -> bool:
