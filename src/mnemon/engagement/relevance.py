@@ -164,7 +164,7 @@ def _is_content(word: ReadWord) -> bool:
 
 
 def _is_denied(word: ReadWord) -> bool:
-    return word.negated != word.ceased
+    return word.negated or word.ceased
 
 
 def _is_negated(text: str) -> bool:
