@@ -55,6 +55,8 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
         "GET /api/jobs", "POST /api/jobs/{job_id}/retry",
         "GET /api/personas/{persona_id}", "PUT /api/personas/{persona_id}",
         "GET /api/engagement", "GET /api/engagement/history",
+        "POST /api/engagement/hypotheses/{hypothesis_id}/resolve",
+        "POST /api/engagement/hypotheses/{hypothesis_id}/archive",
     ),
     Concerns.NOBODY: (
         "GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/models", "GET /v1/models/{model_id}",

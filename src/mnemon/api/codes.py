@@ -40,6 +40,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
     },
     409: {
         "conflict": "Look at the current state, which does not allow it.",
+        "already_archived": "Nothing: the hypothesis is archived.",
         "already_resolved": "Nothing: the decision has been resolved.",
         "archived": "Restore the memory before you pin it.",
         "chat_failed": "Read the detail, and send the message again if that can help.",
@@ -51,6 +52,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "not_a_fold": "Nothing: only a memory that others were folded into can be unfolded.",
         "not_archived": "Name a `version` to bring back an earlier one; without one it takes an archived memory.",
         "not_merged": "Take an alias from the entity's page.",
+        "not_outstanding": "Read the hypothesis with `?expand=evidence`; name evidence that is `outstanding`.",
         "not_re_examinable": "Read the detail: it names why this run cannot be examined again.",
         "not_resolvable": "Choose a finished run whose card is a decision.",
         "outranked": "Change it with a source that is trusted at least as much.",
@@ -89,6 +91,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "json_out_of_bounds": "Keep the JSON within the limits that the detail names.",
         "json_too_deep": "Nest at most 100 levels.",
         "name_missing": "Name the key after where it is used.",
+        "note_missing": "Say why, in at most 400 characters.",
         "nothing_chosen": "Choose memories, and what to do with them.",
         "nothing_to_answer": "Append a message of the user's or of a tool's.",
         "same_entity": "Name two different keys.",

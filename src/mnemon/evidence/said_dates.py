@@ -353,3 +353,27 @@ def _month_span(year: int, month: int) -> _Span:
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     following = date(year + month // 12, month % 12 + 1, 1)
     return _Span(first=date(year, month, 1), last=following - timedelta(days=1))
+
+
+_AHEAD = re.compile(
+    r"\b(?:will|won't|going to|plan(?:s|ned)?|next|coming|upcoming|until|by|due|before)\b", re.IGNORECASE
+)
+
+
+@reads_outside_text_up_to(LONGEST_READ)
+def past_day_said(text: str, at: datetime) -> date | None:
+    """Return the one day, not after it was said, that the text names or means: "April 12", "yesterday", "on Friday".
+
+    None when it names none, several, or only a longer time.
+    """
+    text, today = text[:LONGEST_READ], at.date()
+    days = {span.first for span in _relative_spans(text, today) if span.first == span.last}
+    # "last Friday" may mean two days, of which the later is meant as a rule.
+    days = {max((day for day in days if day <= today), default=today)} if days else set()
+    for said in find_dates(text) if not days else ():
+        if said.weekday is not None and _AHEAD.search(text):
+            continue
+        if said.day is not None or said.weekday is not None:
+            meant = [day for day in _days_meant(said, today) if day <= today]
+            days |= {max(meant)} if meant else set()
+    return next(iter(days)) if len(days) == 1 else None

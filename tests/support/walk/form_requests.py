@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from support.walk.furniture import (
     SMITHS,
     asked_run,
+    doubted_claim,
     made_agent,
     memory,
     open_trade,
@@ -83,6 +84,18 @@ async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     pair = {"userId": "ann", "from": "person:jon_smith", "into": "person:john_smith"}
     await stage.done("POST", "/api/entities/merge", pair)
     return "/entities/split", {"user": "ann", "from": "person:jon_smith", "key": "person:john_smith"}
+
+
+@form("/engagement/{hypothesis_id}/settle")
+async def _(stage: Stage) -> tuple[str, dict[str, str]]:
+    held, against = await doubted_claim(stage)
+    return f"/engagement/{held}/settle", {"evidence": against, "note": "Tilburg is another plant."}
+
+
+@form("/engagement/{hypothesis_id}/archive")
+async def _(stage: Stage) -> tuple[str, dict[str, str]]:
+    held, _ = await doubted_claim(stage)
+    return f"/engagement/{held}/archive", {"note": "Plans are in time."}
 
 
 @form("/jobs/{job_id}/retry")

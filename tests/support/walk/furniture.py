@@ -82,6 +82,25 @@ async def parked_turn(stage: Stage) -> dict[str, Any]:
     return made
 
 
+async def doubted_claim(stage: Stage) -> tuple[str, str]:
+    """The ids of a hypothesis, and of the evidence that contradicts it."""
+    said = "The plan lands late. But the plan of Tilburg was in time."
+    late = {"line": "The plan lands late.", "quote": "The plan lands late", "stance": "supports"}
+    intime = {
+        "line": "The plan of Tilburg was in time.",
+        "quote": "the plan of Tilburg was in time",
+        "stance": "contradicts",
+    }
+    evidence = [{**one, "source": "ann", "strength": "moderate"} for one in (late, intime)]
+    claim = {"statement": "Every plan lands late", "falsifiedBy": "They come in time", "evidence": evidence}
+    for proposal in ({}, {}, {"form": [claim]}):
+        stage.house.script.set_default_answer("Reflection", {"engagement": proposal})
+        await told_turn(stage, said)
+        await stage.drain("reflection")
+    [held] = (await stage.done("GET", "/api/engagement?expand=evidence"))["hypotheses"]
+    return held["id"], held["evidence"][1]["id"]
+
+
 async def made_agent(stage: Stage, **more: Any) -> str:
     """The agent's id."""
     body = {"name": "Trader", "skill": "You are Trader.", "defaultPrompt": "Analyse BTC.", **more}
