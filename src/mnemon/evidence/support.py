@@ -47,6 +47,8 @@ class StatementKind(StrEnum):
     """Something the person left open: a question supports it."""
     LINE = "line"
     """A line of evidence, which names its source: a report supports it."""
+    CLAIM = "claim"
+    """What an agent takes to be true for now: wishes, plans, reports and suppositions support it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,7 @@ _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
     StatementKind.TODO: frozenset({Mood.WISH, Mood.FUTURE}),
     StatementKind.QUESTION: frozenset(Mood),
     StatementKind.LINE: frozenset({Mood.REPORT}),
+    StatementKind.CLAIM: frozenset({Mood.WISH, Mood.FUTURE, Mood.REPORT, Mood.HYPOTHETICAL}),
 }
 _SATISFIED_BY = {
     Mood.QUESTION: frozenset({Mood.QUESTION}),
@@ -300,8 +303,10 @@ class _Checker:
         if any(fault for fault, _ in chosen) and not all(said.owned for _, said in chosen):
             return next(fault for fault, _ in chosen if fault)
         added = self.moods & _CHANGES_MEANING - frozenset(mood for _, said in chosen for mood in said.moods)
-        if any(said.ceased for _, said in chosen) or self.kind is not StatementKind.FACT:
+        if any(said.ceased for _, said in chosen) or self.kind not in {StatementKind.FACT, StatementKind.CLAIM}:
             added = added - {Mood.PAST}
+        if self.kind is StatementKind.CLAIM:
+            added = added & {Mood.PAST}
         if self.kind in {StatementKind.TODO, StatementKind.QUESTION}:
             return None
         for mood in Mood:
