@@ -167,7 +167,7 @@ def test_the_reflection_returns_deltas_that_the_reducer_applies(server: Served, 
                 "agent_state_item_updates": [{"op": "update", "id": "q1", "patch": {"status": "resolved"}}],
                 "agent_state_updates": {
                     "assumptions": [
-                        {"id": "a1", "hypothesis": "The board is full", "confidence": 0.99, "contradicted_by": ["look_2"]},
+                        {"id": "a1", "confidence": 0.99, "contradicted_by": ["look_2"]},
                         {"id": "h1", "hypothesis": "Ana is away", "confidence": 0.6, "evidence": ["look_2"]},
                     ]
                 },
