@@ -12,9 +12,16 @@ from mnemon.access.grants import PERSONAL_GRANTS
 from mnemon.cli.main import app
 from support.served import Served, served
 
+PROFILE = {"type": "PROFILE"}
 JOHN = {"type": "person", "label": "John"}
-FRAGMENTS = ["John plays chess", "John drinks tea", "John has a red bike", "John sings in a choir"]
-FOLDED = "John sings in a choir; John has a red bike; John plays chess; John drinks tea"
+FRAGMENTS = {
+    "John plays chess": "habit",
+    "John drinks tea": "preference",
+    "John has a red bike": "fact",
+    "John gets lost easily": "friction",
+}
+"""Facts of different kinds about one person, each under a key of its own."""
+FOLDED = "John gets lost easily; John has a red bike; John plays chess; John drinks tea"
 
 
 @pytest.fixture
@@ -24,8 +31,12 @@ def tidy(database_url: str, tmp_path: Path) -> Iterator[Served]:
         yield server
 
 
-def remember(server: Served, client: httpx2.Client, *contents: str, **more: Any) -> None:
-    told = [{"userId": "ann", "type": "PROFILE", "content": content, **more} for content in contents]
+def remember(server: Served, client: httpx2.Client, *contents: str) -> None:
+    told = [
+        {"userId": "ann", "content": content}
+        | ({"type": "PEOPLE", "entity": JOHN, "factType": FRAGMENTS[content]} if content in FRAGMENTS else PROFILE)
+        for content in contents
+    ]
     answer = client.post("/api/memories/batch", json={"memories": told})
     assert answer.status_code == 200, answer.text
     server.settled(client)
@@ -46,7 +57,7 @@ def runs(client: httpx2.Client) -> list[dict[str, Any]]:
 
 def folded(server: Served, client: httpx2.Client) -> str:
     """The id of the fold of four fragments."""
-    remember(server, client, *FRAGMENTS, type="PEOPLE", entity=JOHN)
+    remember(server, client, *FRAGMENTS)
     assert list(held(client)) == [FOLDED]
     return held(client)[FOLDED]
 
@@ -91,7 +102,7 @@ def test_only_an_active_unpinned_fold_can_be_undone(tidy: Served) -> None:
     client.patch(f"/api/memories/{fold}", json={"pinned": True})
     pinned = client.post(f"/api/memories/{fold}/unfold")
     assert (pinned.status_code, pinned.json()["code"]) == (409, "fold_pinned")
-    fragment = held(client, "ARCHIVED")[FRAGMENTS[0]]
+    fragment = held(client, "ARCHIVED")["John plays chess"]
     plain = client.post(f"/api/memories/{fragment}/unfold")
     assert (plain.status_code, plain.json()["code"]) == (409, "not_a_fold")
     assert client.post("/api/memories/mem_none/unfold").status_code == 404
@@ -107,7 +118,7 @@ def test_what_became_of_a_fragment_since_then_is_respected(tidy: Served) -> None
     assert {one["content"] for one in restored} == {
         "John drinks green tea",
         "John has a red bike",
-        "John sings in a choir",
+        "John gets lost easily",
     }
     assert set(held(client)) == {"John plays chess", *(one["content"] for one in restored)}
 
@@ -115,7 +126,7 @@ def test_what_became_of_a_fragment_since_then_is_respected(tidy: Served) -> None
 def test_a_fragment_that_was_stated_again_is_not_doubled(tidy: Served) -> None:
     client = tidy.client("acme")
     fold = folded(tidy, client)
-    remember(tidy, client, "John plays chess", type="PEOPLE", entity=JOHN)
+    remember(tidy, client, "John plays chess")
     answer = client.post(f"/api/memories/{fold}/unfold")
     assert answer.status_code == 200, answer.text
     listed = client.get("/api/memories", params={"userId": "ann", "limit": 200}).json()["data"]

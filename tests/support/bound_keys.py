@@ -36,7 +36,8 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
     ),
     Concerns.OBJECT: (
         "GET /api/memories/{memory_id}", "PATCH /api/memories/{memory_id}", "GET /api/memories/{memory_id}/history",
-        "POST /api/memories/{memory_id}/restore", "POST /api/memories/{memory_id}/unfold", "DELETE /api/memories/{memory_id}",
+        "POST /api/memories/{memory_id}/restore", "POST /api/memories/{memory_id}/unfold",
+        "DELETE /api/memories/{memory_id}",
         "GET /api/sessions/{session_id}", "GET /api/sessions/{session_id}/messages",
         "POST /api/sessions/{session_id}/close", "GET /api/sessions/{session_id}/agent-state",
         "PATCH /api/sessions/{session_id}/agent-state", "GET /api/sessions/{session_id}/agent-state/history",
