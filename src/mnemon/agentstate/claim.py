@@ -8,7 +8,7 @@ from mnemon.evidence.clause import read_words
 from mnemon.evidence.confidence import LOG_ODDS_STEPS, START_CONFIDENCE, Strength
 from mnemon.evidence.fold import token_classes
 from mnemon.evidence.vocabulary import FREE
-from mnemon.untrusted_text import reads_outside_text
+from mnemon.untrusted_text import reads_outside_text_up_to
 
 MAX_CONFIDENCE = 0.99
 """The most a confidence counts as before it moves: from certainty, a step would hardly lower it."""
@@ -17,11 +17,17 @@ _REPEAT_WEIGHTS = (1.0, 0.5)
 """What the first and the second piece of one source weigh; a further one weighs nothing."""
 
 
-@reads_outside_text
+LONGEST_CLAIM = 2_000
+"""The most characters of a claim, as proposals are validated; a longer text equals only itself."""
+
+
+@reads_outside_text_up_to(LONGEST_CLAIM)
 def is_same_claim(one: str, other: str) -> bool:
     """Say whether two texts claim the same in other words: the same stems, figures, dates, names and negations."""
     if same_wording(one) == same_wording(other):
         return True
+    if max(len(one), len(other)) > LONGEST_CLAIM:
+        return False
     if _content_stems(one) != _content_stems(other) or token_classes(one) != token_classes(other):
         return False
     # "Ann owes Bob" and "Bob owes Ann" have the same stems and the same names.
