@@ -45,6 +45,8 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "archived": "Restore the memory before you pin it.",
         "chat_failed": "Read the detail, and send the message again if that can help.",
         "claim": "State it as the person's own fact, then pin that.",
+        "fold_not_active": "Nothing if it was unfolded; if it was folded again, unfold the one that the detail names.",
+        "fold_pinned": "Unpin the fold, then unfold it.",
         "idempotency_in_progress": "Wait for the first request with this Idempotency-Key, then repeat this one.",
         "ids_taken": "Import into another organization, or forget the person who has the ids.",
         "job_running": "Wait until the job has finished.",

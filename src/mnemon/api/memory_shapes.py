@@ -13,6 +13,7 @@ from mnemon.memory.statements import MemoryStatement, StatementResult
 from mnemon.memory.todos.store import NewTodo
 from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, infer_todo_kind
 from mnemon.memory.trust import CoarseTrust, Trust, coarse_trust
+from mnemon.memory.upkeep.curator_job import UnfoldedMemory
 from mnemon.scope import Scope
 
 OPEN_LOOP = "OPEN_LOOP"
@@ -236,3 +237,15 @@ class VersionOut(ApiModel):
         """Return the response for an earlier or current version of a memory's text."""
         fields = {name: value for name, value in vars(one).items() if name != "number"}
         return cls(version=one.number, **{**fields, "trust": coarse_trust(one.trust), "trust_level": one.trust})
+
+
+class UnfoldedOut(ApiModel):
+    """A fold that was undone: its id, and the memories that are active again."""
+
+    fold: str
+    restored: list[MemoryOut]
+
+    @classmethod
+    def from_unfolded(cls, undone: UnfoldedMemory, user_id: str) -> Self:
+        """Build the response from the result of unfolding."""
+        return cls(fold=undone.fold_id, restored=[MemoryOut.from_memory(one, user_id) for one in undone.restored])

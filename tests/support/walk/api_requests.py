@@ -10,6 +10,7 @@ from support.walk.furniture import (
     SMITHS,
     asked_run,
     doubted_claim,
+    folded_memory,
     made_agent,
     memory,
     open_trade,
@@ -142,6 +143,11 @@ async def _(stage: Stage) -> Call:
     [one] = await remembered(stage, memory("Lives in Austin"))
     await stage.done("PATCH", f"/api/memories/{one}", {"status": "ARCHIVED"})
     return Call(method="POST", path=f"/api/memories/{one}/restore", json={"reason": "needed"})
+
+
+@asking("POST /api/memories/{memory_id}/unfold")
+async def _(stage: Stage) -> Call:
+    return Call(method="POST", path=f"/api/memories/{await folded_memory(stage)}/unfold")
 
 
 @asking("POST /api/sources/withdraw")

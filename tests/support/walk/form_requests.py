@@ -6,6 +6,7 @@ from support.walk.furniture import (
     SMITHS,
     asked_run,
     doubted_claim,
+    folded_memory,
     made_agent,
     memory,
     open_trade,
@@ -128,6 +129,11 @@ async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     [one] = await remembered(stage, memory("Lives in Austin"))
     await stage.done("PATCH", f"/api/memories/{one}", {"status": "ARCHIVED"})
     return f"/memories/{one}/restore", {}
+
+
+@form("/memories/{memory_id}/unfold")
+async def _(stage: Stage) -> tuple[str, dict[str, str]]:
+    return f"/memories/{await folded_memory(stage)}/unfold", {}
 
 
 @form("/memories/{memory_id}/forget")

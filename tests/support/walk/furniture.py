@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mnemon.memory.curator import CuratorPlan, FoldAnswer
+from mnemon.memory.upkeep.curator_job import apply_plan
 from support.walk.house import Stage
 
 ANN = {"userId": "ann"}
@@ -62,6 +64,16 @@ async def remembered(stage: Stage, *memories: dict[str, Any]) -> list[str]:
     listed = await stage.done("GET", "/api/memories?userId=ann&limit=100")
     assert made is not None
     return [one["id"] for one in sorted(listed, key=lambda one: str(one["content"]))]
+
+
+async def folded_memory(stage: Stage) -> str:
+    """The id of a fold of two memories."""
+    ids = await remembered(stage, memory("John drinks tea"), memory("John drinks tea at home"))
+    scope = stage.person()
+    plan = CuratorPlan(folds=[FoldAnswer(memories=ids, content="John drinks tea; John drinks tea at home")])
+    async with stage.house.services.db.tx(stage.org) as tx:
+        (fold,) = (await apply_plan(tx, scope, plan, made_by="offline")).folded
+    return fold
 
 
 async def told_turn(stage: Stage, text: str = SAID, *, reply: str = "Noted.", **more: Any) -> dict[str, Any]:
