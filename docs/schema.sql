@@ -398,6 +398,7 @@ CREATE TABLE public.memory_versions (
     recorded_at timestamp with time zone NOT NULL,
     trust_level text,
     origin text,
+    mentions integer DEFAULT 1 NOT NULL,
     CONSTRAINT memory_versions_trust_level_check CHECK ((trust_level = ANY (ARRAY['operator'::text, 'person'::text, 'agent'::text, 'tool'::text, 'document'::text, 'unknown'::text])))
 );
 ALTER TABLE ONLY public.memory_versions ALTER COLUMN content SET STATISTICS 0;

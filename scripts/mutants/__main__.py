@@ -43,10 +43,12 @@ def run_area(area: Area, *, most: int, minutes: float, seed: int, again: bool) -
             if time.monotonic() > deadline:
                 say(f"{area.name}: {minutes:g} minutes are over")
                 break
+            if result.tried and result.tried % 50 == 0:
+                say(f"{area.name}: {result.tried} tried")
             verdict = trials.try_mutant(mutant)
             result.note(mutant, verdict)
             if verdict != "killed":
-                known = " (explained)" if mutant.name in reasons else ""
+                known = " (explained)" if reasons.why(mutant.name) else ""
                 say(f"  {verdict}{known} {mutant.path}:{mutant.line} {mutant.before} → {mutant.after}")
     result.survivors.sort(key=lambda one: (one.path, one.line))
     say(f"{area.name}: {result.tried} tried, {len(result.survivors)} survived, {len(result.timeouts)} timeouts")

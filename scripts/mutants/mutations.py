@@ -55,9 +55,10 @@ def mutants_of(path: str, file: Path) -> Iterator[Mutant]:
     code = file.read_text(encoding="utf-8")
     skipped = _typing_spans(code)
     found = []
+    nodes = list(ast_nodes(get_ast(code)))
     for name in filter(KEPT.fullmatch, plugins.operator_names()):
         operator = plugins.get_operator(name)()
-        places = [start for node in ast_nodes(get_ast(code)) for start, _ in operator.mutation_positions(node)]
+        places = [start for node in nodes for start, _ in operator.mutation_positions(node)]
         for occurrence, (line, column) in enumerate(places):
             if any(begin <= (line, column) < end for begin, end in skipped):
                 continue
@@ -121,6 +122,11 @@ def _typing_spans(code: str) -> list[Span]:
         match node:
             case ast.arg(annotation=found) | ast.AnnAssign(annotation=found):
                 spans += _span(found)
+            case (
+                ast.FunctionDef(decorator_list=[ast.Name(id="overload") as mark])
+                | ast.AsyncFunctionDef(decorator_list=[ast.Name(id="overload") as mark])
+            ):
+                spans += [*_span(mark), *_span(node)]
             case ast.FunctionDef(returns=found) | ast.AsyncFunctionDef(returns=found):
                 spans += _span(found)
             case ast.Assign(value=ast.BinOp(op=ast.BitOr()) as union) if _is_types(union):

@@ -1,6 +1,7 @@
 """The results: kept area by area in docs/mutants.json, and told in docs/mutants.md."""
 
 import json
+import re
 import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,8 +17,9 @@ _HEAD = """# Mutation testing
 
 `make mutants` changes the code in one place, runs the tests that should notice, and counts the changes that none did.
 `make mutants AREA=evidence` does it for one area; `scripts/mutants/areas.toml` says which files an area has and which
-tests answer for them. [Decision 22](decisions/0022-mutation-testing.md) says why with Cosmic Ray and with which
-mutations. This page is written by the run.
+tests answer for them; of these, the ones that enter the changed function are run.
+[Decision 22](decisions/0022-mutation-testing.md) says why with Cosmic Ray and with which mutations. This page is
+written by the run.
 
 A mutant that makes the tests hang counts as noticed and is named apart. The score is what was noticed of what was
 tried. An area with more than {most} mutants is sampled: the seed says which.
@@ -101,10 +103,28 @@ def write_page(areas: dict[str, Area], *, most: int) -> None:
     PAGE.write_text("\n".join([*lines, "", "## Survivors", "", *told]).rstrip() + "\n", encoding="utf-8")
 
 
-def load_reasons() -> dict[str, str]:
-    """Why a mutant may live, by its name."""
+@dataclass(frozen=True, kw_only=True)
+class Reasons:
+    """Why mutants may live."""
+
+    by_name: dict[str, str]
+    by_pattern: dict[re.Pattern[str], str]
+    """For kinds of mutants that are the same wherever they come up; a pattern matches a mutant's whole name."""
+
+    def why(self, name: str) -> str | None:
+        """Return why the mutant may live; None when nobody has said."""
+        found = (why for pattern, why in self.by_pattern.items() if pattern.fullmatch(name))
+        return self.by_name.get(name) or next(found, None)
+
+
+def load_reasons() -> Reasons:
+    """Read reasons.toml."""
     with Path(__file__).with_name("reasons.toml").open("rb") as file:
-        return {name: why for why, names in tomllib.load(file)["reasons"].items() for name in names}
+        told = tomllib.load(file)
+    return Reasons(
+        by_name={name: why for why, names in told["reasons"].items() for name in names},
+        by_pattern={re.compile(one): why for why, patterns in told["patterns"].items() for one in patterns},
+    )
 
 
 def _result(told: dict[str, Any]) -> Result:
@@ -119,12 +139,12 @@ def _row(result: Result) -> str:
     return f"| {result.area} | {result.mutants} | {tried} | {figures} | {result.date} |"
 
 
-def _survivors(result: Result, reasons: dict[str, str]) -> list[str]:
+def _survivors(result: Result, reasons: Reasons) -> list[str]:
     if not result.survivors:
         return []
     lines = [f"### {result.area}", "", "| where | change | why it may live |", "|---|---|---|"]
     for one in result.survivors:
-        why = reasons.get(one.name, "**not explained yet**")
+        why = reasons.why(one.name) or "**not explained yet**"
         lines.append(f"| `{one.path}:{one.line}` | `{_cell(one.before)}` → `{_cell(one.after)}` | {why} |")
     return [*lines, ""]
 

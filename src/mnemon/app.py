@@ -162,10 +162,13 @@ def make_app(
     from mnemon.api.routers import API_ROUTERS
 
     routers: tuple[APIRouter, ...] = API_ROUTERS
+    missing_page = None
     if not api_only:
+        from mnemon.console.pages import show_missing_page
         from mnemon.console.routers import CONSOLE_ROUTERS
 
         routers += CONSOLE_ROUTERS
+        missing_page = show_missing_page
 
     app = FastAPI(
         title="Mnemon",
@@ -186,6 +189,8 @@ def make_app(
     app.state.rate_limit = RateLimit(services.settings.rate_limit_per_minute)
     app.state.key_watch = KeyWatch(services.db)
     app.state.operator = LocalOperator()
+    # Doors do not import each other: the API's handler of unknown paths shows the console's page by this.
+    app.state.missing_page = missing_page
     problems.install_handlers(app)
     problems.document_problems(app)
     for router in routers:

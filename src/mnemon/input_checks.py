@@ -9,7 +9,8 @@ where it comes in (`check_text`, `parse_json`); what a model says is repaired (`
 import json
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import Any
 
 from pydantic import ValidationError
@@ -93,6 +94,12 @@ class UnusableJson(Invalid, ValueError):
     code = "json_out_of_bounds"
 
 
+class NotANumber(Malformed, ValueError):
+    """JSON with a NaN, which some parsers let pass; a ValueError, so that a validator may raise it."""
+
+    code = "malformed_json"
+
+
 @reads_outside_text
 def parse_json(raw: bytes | str) -> Any:
     """Return the parsed JSON; raise Malformed for what is not JSON and UnusableJson for what is beyond the limits."""
@@ -112,6 +119,8 @@ def parse_json(raw: bytes | str) -> Any:
 def check_json(value: Any) -> Any:
     """Return the JSON value; raise UnusableJson where it nests too deep or holds a number that cannot be stored."""
     for one in _walk_values(value):
+        if isinstance(one, float) and isnan(one):
+            raise NotANumber("The JSON has `NaN`, which is no JSON. Send a number, or null.")
         if isinstance(one, int | float) and not is_storable_number(one):
             raise _too_large_error()
     return value
@@ -171,7 +180,15 @@ _MAX_ERRORS = 5
 
 def describe_validation_error(error: ValidationError) -> str:
     """Return where a value is invalid and how, for the first five places that pydantic found."""
-    return "; ".join(
-        f"{'.'.join(str(part) for part in one['loc']) or 'it'}: {one['msg']}"
-        for one in error.errors(include_url=False)[:_MAX_ERRORS]
-    )
+    found = error.errors(include_url=False)[:_MAX_ERRORS]
+    return "; ".join(": ".join(filter(None, (_place_text(one["loc"]), _plain_message(one["msg"])))) for one in found)
+
+
+def _place_text(place: Sequence[int | str]) -> str:
+    """Return a place as pydantic gives it with dots between its steps; empty for the value as a whole."""
+    return ".".join(str(part) for part in place)
+
+
+def _plain_message(message: str) -> str:
+    """Return pydantic's message without its prefix and the full stop, since a sentence goes on after it."""
+    return message.removeprefix("Value error, ").removesuffix(".")

@@ -36,7 +36,7 @@ NEXT_STEPS = {
     "agent_replied": "The chat shows what went wrong; model_call lines with the same job tell about the model.",
     "answer_rejected": "No action needed: it is retried later. If frequent, use a model that follows JSON schemas.",
     "embedding_call": "No action needed: search works by words meanwhile, and the texts are embedded later.",
-    "key_refused": "If the caller is yours, give it a valid key: `mnemon keys list`, `mnemon keys create`.",
+    "key_refused": "If the caller is yours, give it a valid key: `mnemon keys create --name laptop` makes one.",
     "library": "No action needed, unless requests fail at the same time; then report it with this line.",
     "log_lines_dropped": "Read the log faster, or raise MNEMON_LOG_LEVEL.",
     "model_call": "Look at the model's server, and at MNEMON_MODEL and MNEMON_MODEL_API_KEY.",

@@ -15,6 +15,8 @@ class Rejection:
 
     what: str
     why: str
+    section: str = ""
+    """The label of the section that proposed it; empty in rows of earlier releases."""
 
 
 @dataclass(frozen=True, kw_only=True)

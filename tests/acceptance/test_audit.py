@@ -223,7 +223,7 @@ def test_a_head_is_given_as_text_or_as_a_file(mnemon: Callable[..., Result], tmp
     assert CliRunner().invoke(app, ["audit", "verify", "--head-file", "-"], input=printed).exit_code == 0
     other = re.sub(r"[0-9a-f](?=,|$)", lambda found: "1" if found[0] == "0" else "0", printed.strip())
     refused = CliRunner().invoke(app, ["audit", "verify", "--head-file", "-"], input=other)
-    assert (refused.exit_code, "exported head has another hash" in refused.stdout) == (1, True)
+    assert (refused.exit_code, "head that you saved has another hash" in refused.stdout) == (1, True)
     assert mnemon("audit", "verify", "--head", "x").exit_code == 2
     assert mnemon("audit", "verify", "--head", printed, "--head-file", tmp_path / "head").exit_code == 2
     (tmp_path / "binary").write_bytes(bytes(range(256)))

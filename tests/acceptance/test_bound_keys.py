@@ -110,7 +110,7 @@ def route(op: Operation) -> str:
 @pytest.fixture
 def scene(database_url: str, tmp_path: Path) -> Iterator[Scene]:
     """Nothing works in the background, so that whatever changes was changed by a request."""
-    with served(database_url, tmp_path, model="offline", worker=False) as server:
+    with served(database_url, tmp_path, worker=False) as server:
         made = Scene(server)
         with made.bound:
             yield made

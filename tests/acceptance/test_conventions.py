@@ -42,13 +42,17 @@ def test_a_refused_key_is_told_which_key_would_do(server: Served) -> None:
     bound = server.client(user="ann")
     for answer in (bound.get("/api/todos?userId=ben"), bound.post("/mcp?userId=ben", json={})):
         assert answer.status_code == 403
-        assert "`mnemon keys create` without `--user` makes one" in answer.text
+        assert "`mnemon keys create --name laptop`, without `--user`, makes one" in answer.text
         assert "ann" not in answer.text
     beyond = bound.put("/api/personas/coach", json={"name": "Coach", "prompt": "Be kind."}).json()
     assert beyond["code"] == "missing_scope"
-    assert "`mnemon keys create --scopes personas:write,…` without `--user` makes one." in beyond["detail"]
+    command = f"mnemon keys create --name laptop --org {server.org()} --scopes"
+    scopes = "chat,custody,memory:read,memory:write,personas:write"
+    assert f"`{command} {scopes}`, without `--user`, makes one." in beyond["detail"]
     chatty = server.client(user="ann", grants=frozenset({Grant.CHAT})).get("/api/todos?userId=ann").json()
-    assert chatty["detail"].endswith("`mnemon keys create --scopes memory:read,…` makes one that has it.")
+    assert chatty["detail"].endswith(f"`{command} chat,memory:read --user …` makes one for its person that has it.")
+    loose = server.client(grants=frozenset({Grant.CHAT})).get("/api/todos?userId=ann").json()
+    assert loose["detail"].endswith(f"`{command} chat,memory:read` makes one that has it.")
 
 
 def test_an_id_that_is_not_ours_is_a_404(client: httpx2.Client) -> None:

@@ -28,7 +28,7 @@ from support.sse import events_in
 
 @pytest.fixture
 def house(database_url: str, tmp_path: Path) -> Iterator[Served]:
-    with served(database_url, tmp_path, model="offline", worker=False) as server:
+    with served(database_url, tmp_path, worker=False) as server:
         yield server
 
 

@@ -102,6 +102,36 @@ async def test_a_wrong_call_is_explained_to_the_model(server: Served) -> None:
     assert "not_found" in text_of(unknown)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ('{"query": 1e400}', "The JSON has a number beyond 1.8e308. Send it as a text. (json_number_too_large)"),
+        ('{"query": NaN}', "(malformed_json)"),
+        (
+            '{"query": ' + "[" * 120 + "]" * 120 + "}",
+            "Flatten it, or send the inner part as one text. (json_too_deep)",
+        ),
+        ('{"query": "\\u0000"}', "The arguments do not fit: has a NUL character; remove it. (invalid_arguments)"),
+    ],
+    ids=["large", "NaN", "deep", "NUL"],
+)
+def test_arguments_beyond_the_limits_are_told_plainly_with_their_code(
+    server: Served, arguments: str, told: str
+) -> None:
+    params = f'{{"name": "recall", "arguments": {arguments}}}'
+    call = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    answer = server.client().post("/mcp?userId=ann", content=call, headers=headers)
+    assert told in answer.text
+
+
+def test_a_set_of_tools_that_is_not_there_is_refused(server: Served) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    refused = server.client().post("/mcp?userId=ann&tools=bogus", json=call)
+    assert refused.status_code == 422
+    assert "`tools` in the address is `server-memory`" in refused.json()["error"]["message"]
+
+
 async def test_decisions_are_an_agents_own_and_a_key_is_told_so(server: Served) -> None:
     async with connected(server) as session:
         refused = await session.call_tool("get_my_decisions", {})

@@ -48,7 +48,7 @@ def test_json_is_the_wires_shape(mnemon: Mnemon) -> None:
     assert (made["outcome"], made["userId"], made["memoryKey"]) == ("created", "me", "profile|person|self|fact|city")
     assert made["subtype"] == {"entityType": "person", "factType": "fact"}
     updated = json.loads(mnemon("remember", "Lives in Denver", "--attribute", "city", "--json").stdout)
-    assert (updated["outcome"], updated["id"], updated["mentions"]) == ("updated", made["id"], 2)
+    assert (updated["outcome"], updated["id"], updated["mentions"]) == ("updated", made["id"], 1)
     found = json.loads(mnemon("recall", "where", "--json").stdout)
     assert [hit["memory"]["content"] for hit in found["results"]] == ["Lives in Denver"]
     assert set(found["results"][0]) == {"memory", "score", "why", "weights"}

@@ -106,3 +106,62 @@ def test_offline_a_conversation_is_remembered_by_rule(offline_server: Served) ->
     assert "Anna" in contents
     assert "Austin" in contents
     assert len(listed(client, "todos", status="open")) == 1
+
+
+def told_and_replaced(server: Served, client: Client) -> tuple[str, list[dict[str, Any]]]:
+    """Austin said twice and then Denver, each reflected; give the memory's id and the turns."""
+    turns = []
+    for before, city in (("", "Austin"), ("Yes, ", "Austin"), ("Now ", "Denver")):
+        fact = memory(f"Lives in {city}", f"I live in {city}", attribute="city")
+        server.script.add_answers("Reflection", {"memories": [fact]})
+        turns.append(turn(server, client, f"{before}I live in {city}."))
+        server.advance(days=1)
+    [kept] = listed(client, "memories")
+    return kept["id"], turns
+
+
+def history(client: Client, memory_id: str) -> list[dict[str, Any]]:
+    return list(client.get(f"/api/memories/{memory_id}/history").json()["data"])
+
+
+@pytest.mark.scripted
+def test_each_version_has_its_own_mentions_and_quotes(server: Served, client: Client) -> None:
+    memory_id, turns = told_and_replaced(server, client)
+    austin, denver = history(client, memory_id)
+    assert (austin["content"], austin["mentions"]) == ("Lives in Austin", 2)
+    assert [one["turnId"] for one in austin["provenance"]] == [turns[1]["id"], turns[0]["id"]]
+    assert [(one["start"], one["end"]) for one in austin["provenance"]] == [(5, 21), (0, 16)]
+    assert (denver["content"], denver["mentions"], denver["current"]) == ("Lives in Denver", 1, True)
+    assert [one["quote"] for one in denver["provenance"]] == ["I live in Denver"]
+    shown = client.get(f"/api/memories/{memory_id}").json()["data"]
+    assert (shown["mentions"], shown["provenance"]) == (1, denver["provenance"])
+    asked = {"userId": "anna", "query": "Where did Anna live?", "asOf": "2026-04-14T00:00:00Z"}
+    [then] = client.post("/api/memories/search", json=asked).json()["data"]["results"]
+    assert (then["memory"]["content"], then["memory"]["mentions"]) == ("Lives in Austin", 2)
+    assert {one["quote"] for one in then["memory"]["provenance"]} == {"I live in Austin"}
+
+
+@pytest.mark.scripted
+def test_a_text_corrected_by_the_operator_is_theirs_and_quotes_nobody(server: Served, client: Client) -> None:
+    memory_id, _ = told_and_replaced(server, client)
+    edited = client.patch(f"/api/memories/{memory_id}", json={"content": "Lives in Dover"}).json()["data"]
+    current = history(client, memory_id)[-1]
+    for one in (edited, current):
+        assert (one["source"], one["trustLevel"], one["confidence"]) == ("operator", "operator", 1.0)
+        assert (one["mentions"], one["provenance"]) == (1, [])
+    said = history(client, memory_id)[1]
+    assert (said["source"], said["trustLevel"], said["confidence"]) == ("shadow_extraction", "person", 0.9)
+    assert [one["quote"] for one in said["provenance"]] == ["I live in Denver"]
+
+
+@pytest.mark.scripted
+def test_a_text_that_is_brought_back_brings_its_own_quotes(server: Served, client: Client) -> None:
+    memory_id, _ = told_and_replaced(server, client)
+    restored = client.post(f"/api/memories/{memory_id}/restore", json={"version": 1}).json()["data"]
+    assert (restored["content"], restored["mentions"], restored["confidence"]) == ("Lives in Austin", 2, 0.9)
+    assert [one["quote"] for one in restored["provenance"]] == ["I live in Austin", "I live in Austin"]
+    client.patch(f"/api/memories/{memory_id}", json={"content": "Lives in Dover"})
+    client.post("/api/sources/withdraw", json={"userId": "anna", "source": "operator"})
+    [kept] = listed(client, "memories")
+    assert (kept["content"], kept["source"]) == ("Lives in Austin", "shadow_extraction")
+    assert {one["quote"] for one in kept["provenance"]} == {"I live in Austin"}

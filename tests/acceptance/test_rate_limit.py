@@ -56,7 +56,7 @@ def limited(database_url: str, tmp_path: Path) -> Iterator[Limited]:
         limit: RateLimit = app.state.rate_limit
         limit._nanoseconds = lambda: int(box[0].seconds * 1e9)
 
-    options: dict[str, Any] = {"model": "offline", "rate_limit_per_minute": LIMIT}
+    options: dict[str, Any] = {"rate_limit_per_minute": LIMIT}
     with served(database_url, tmp_path, worker=False, dress=dress, **options) as running:
         box.append(Limited(running))
         yield box[0]

@@ -103,6 +103,23 @@ def test_a_database_that_nothing_can_be_written_to_is_said_at_once(database_url:
         wait_until(lambda: ready(server)[0] == 200)
 
 
+def test_a_lost_privilege_makes_the_server_not_ready_but_a_table_of_a_running_migration_does_not(
+    database_url: str, tmp_path: Path
+) -> None:
+    with served(database_url, tmp_path, model="offline") as server, psycopg.connect(database_url) as owner:
+        owner.execute("create table not_granted_yet (org_id text)")
+        owner.commit()
+        assert ready(server)[0] == 200
+        owner.execute("revoke select on memories from mnemon_app")
+        owner.commit()
+        status, body = ready(server)
+        assert (status, body["code"]) == (503, "database_forbidden")
+        assert "mnemon migrate" in body["detail"]
+        owner.execute("grant select on memories to mnemon_app")
+        owner.commit()
+        assert ready(server)[0] == 200
+
+
 def test_a_read_only_database_is_read_however_long_the_key_was_not_used(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, model="offline", worker=False) as server:
         client = server.client("acme")

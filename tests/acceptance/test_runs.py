@@ -10,6 +10,7 @@ import pytest
 
 from mnemon.llm.scripted.script import ScriptedRequest
 from support.bounds import HANGS_S
+from support.problem import assert_problem
 from support.served import Served, served
 from support.sse import events_in
 
@@ -428,13 +429,28 @@ def test_runs_are_paged_newest_first(server: Served, client: httpx2.Client) -> N
     assert rest["meta"]["nextCursor"] is None
 
 
-def test_offline_a_run_still_ends_and_says_that_no_model_looked(offline_server: Served) -> None:
+def test_offline_a_run_is_refused_and_leaves_nothing(offline_server: Served) -> None:
     client = offline_server.client("acme")
     agent = client.post("/api/agents", json={"name": "x", "defaultPrompt": "Decide."}).json()["data"]
-    run = run_now(offline_server, client, agent["id"])
-    assert run["status"] == "succeeded"
-    assert "Offline" in run["headline"]
-    assert run["usage"]["model"] == "offline"
+    refused = client.post(f"/api/agents/{agent['id']}/runs", json={})
+    assert_problem(refused, 409, "model_required")
+    assert "MNEMON_MODEL" in refused.json()["detail"]
+    assert client.get("/api/runs").json()["data"] == []
+    assert client.get(f"/api/agents/{agent['id']}/decisions").json()["data"] == []
+
+
+def test_offline_a_decision_is_not_examined_again_and_its_conviction_stays(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path) as server:
+        client = server.client("acme")
+        run = trade(server, client)
+        re_examine(server, client, run["id"], conviction_score=66)
+    with served(database_url, tmp_path, model="offline") as server:
+        client = server.client("acme")
+        assert_problem(client.post(f"/api/runs/{run['id']}/re-examine"), 409, "model_required")
+        assert read(client, run["id"])["conviction"] == 66
+        assert len(client.get(f"/api/runs/{run['id']}/re-examinations").json()["data"]) == 1
+        client.post(f"/api/runs/{run['id']}/resolve", json={"outcome": "take_profit"})
+        assert client.get("/api/calibration").json()["data"]["convictions"]["count"] == 1
 
 
 HIRING = """

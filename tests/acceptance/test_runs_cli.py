@@ -134,3 +134,12 @@ def test_what_goes_wrong_has_its_exit_code_and_a_sentence(mnemon: Mnemon, script
 def test_card_types_are_listed(mnemon: Mnemon) -> None:
     assert "re-examinable until resolved: HOLD, CLOSE, SCALE" in words(mnemon("agents", "cards"))
     assert {card["type"] for card in data(mnemon("agents", "cards", "--json"))} >= {"trade-decision", "decision"}
+
+
+def test_without_a_model_a_run_is_refused_in_one_sentence(mnemon: Mnemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    mnemon("agents", "create", "Solo", "--prompt", "Decide.")
+    monkeypatch.setenv("MNEMON_MODEL", "offline")
+    refused = mnemon("agents", "run", "Solo")
+    assert refused.exit_code == 1
+    assert "no language model is set" in " ".join(refused.stderr.split())
+    assert data(mnemon("runs", "list", "--json")) == []

@@ -5,10 +5,12 @@ from datetime import timedelta
 
 import pytest
 
+from mnemon.access.grants import Principal
 from mnemon.access.keys import CHECK_INTERVAL_S, KeyWatch, authenticate, create_key, revoke_key
 from mnemon.access.organizations import create_organization
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
+from mnemon.errors import Unauthenticated
 from mnemon.scope import Scope
 from support.rounds import watch_rounds
 
@@ -73,3 +75,23 @@ async def test_while_the_database_is_away_a_stream_goes_on(db: Database) -> None
         assert await KeyWatch(away).reason_ended(principal) is None
     finally:
         await away.close()
+
+
+async def test_a_watch_rests_between_two_looks(db: Database) -> None:
+    class Counting(KeyWatch):
+        asked = 0
+
+        async def reason_ended(self, principal: Principal) -> Unauthenticated | None:
+            self.asked += 1
+            return await super().reason_ended(principal)
+
+    _, text = await new_key(db)
+    watch = Counting(db)
+    async with watch.key_end_event(await authenticate(db, text), asyncio.Event()):
+        while not watch.asked:
+            await asyncio.sleep(0)
+        await watch.reason_ended(await authenticate(db, text))
+        before = watch.asked
+        for _ in range(100):
+            await asyncio.sleep(0)
+    assert watch.asked <= before + 1

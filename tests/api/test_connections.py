@@ -75,9 +75,10 @@ def closed(why: str) -> float:
         (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", b"200"),
         (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET", b"200"),
         (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n\r\n", b"200"),
+        (b"GET /healthz HTTP/1.0\r\n\r\n", b"200"),
     ],
     ids=["nothing", "a letter", "half a head", "no body", "half a body", "half a chunk", "blank lines", "idle",
-         "half a second request", "blank lines between"],
+         "half a second request", "blank lines between", "HTTP/1.0"],
 )  # fmt: skip
 def test_a_connection_that_brings_no_request_is_closed(short: Served, sent: bytes, status: bytes) -> None:
     with connected(short) as connection:
@@ -243,8 +244,21 @@ def problem_in(answer: bytes, status: int, code: str) -> None:
         (b"GET /" + b"x" * 200_000, 431, "large_head"),
         (b"nonsense\r\n\r\n" + b"x" * 70_000, 400, "bad_request"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\nno number\r\n", 400, "bad_request"),
+        (b"GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n", 400, "bad_request"),
+        (b"GET /healthz HTTP/1.1\r\n\r\n", 400, "bad_request"),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400, "bad_request"),
     ],
-    ids=["headers", "headers in one piece", "address", "address without end", "nonsense", "bad chunk"],
+    ids=[
+        "headers",
+        "headers in one piece",
+        "address",
+        "address without end",
+        "nonsense",
+        "bad chunk",
+        "another version",
+        "no host",
+        "two hosts",
+    ],
 )
 def test_what_is_refused_before_the_application_is_a_problem_too(
     narrow: Served, sent: bytes, status: int, code: str

@@ -41,7 +41,7 @@ def test_json_under_any_of_its_names_is_taken(database_url: str, tmp_path: Path,
 
 
 def test_only_what_is_sent_and_by_whom_counts(database_url: str, tmp_path: Path) -> None:
-    with served(database_url, tmp_path, worker=False, model="offline") as server:
+    with served(database_url, tmp_path, worker=False) as server:
         client = server.client()
         agent = {"name": "a", "adapter": "model", "skill": "s", "defaultPrompt": "p"}
         runs = f"/api/agents/{client.post('/api/agents', json=agent).json()['data']['id']}/runs"

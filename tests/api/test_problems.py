@@ -40,8 +40,32 @@ def test_a_refused_request_is_told_in_plain_words(database_url: str, tmp_path: P
         client = server.client()
         wrong = client.post("/api/memories", json={"userId": "ann", "type": "NONSENSE", "content": "x"})
         assert {one["pointer"] for one in _problem(wrong, 422)["errors"]} == {"/type"}
+        nothing = client.post("/api/memories", headers={"Content-Type": "application/json"})
+        assert _problem(nothing, 422)["errors"] == [{"pointer": "/", "detail": "There is no body; send a JSON object"}]
+        listed = client.post("/api/memories", content="[]", headers={"Content-Type": "application/json"})
+        assert _problem(listed, 422)["errors"] == [{"pointer": "/", "detail": "Input should be a JSON object"}]
         other = _problem(client.delete("/api/jobs"), 405)
         assert other["detail"] == "This path does not take DELETE. /openapi.json lists every route."
+
+
+def test_a_fault_in_a_seed_is_told_once_and_where_it_is(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, worker=False, model="offline") as server:
+        client = server.client()
+        about = {"type": "person", "label": "x" * 300}
+        for facts, pointer in (
+            (["Likes tea", {"content": "Lives in Leeds", "entity": about}], "/profile/1/entity/label"),
+            ([""], "/profile/0"),
+            ([7], "/profile/0"),
+            ([{"pinned": True}], "/profile/0/content"),
+        ):
+            refused = _problem(client.put("/api/users/ann/seed", json={"profile": facts}), 422)
+            assert [fault["pointer"] for fault in refused["errors"]] == [pointer]
+        both = {"profile": ["Likes tea", {"content": "Lives in Leeds"}]}
+        assert client.put("/api/users/ann/seed", json=both).json()["data"]["stored"] == 2
+        deep = client.put(
+            "/api/users/ann/seed", content="[" * 200 + "]" * 200, headers={"Content-Type": "application/json"}
+        )
+        assert_problem(deep, 422, "json_too_deep")
 
 
 def test_a_refused_method_is_told_every_method_of_its_path(database_url: str, tmp_path: Path) -> None:

@@ -109,13 +109,32 @@ def test_a_restore_does_not_bring_back_what_was_forgotten_since(mnemon: Callable
     assert back.exit_code == 0, back.stderr
     assert json.loads(back.stdout)["notes"] == [
         "1 forgetting since the backup was carried out again.",
-        "No key had been revoked since the backup.",
+        "No key of this backup had been revoked since.",
         "No source had been withdrawn since the backup.",
     ]
     text = mnemon("export", "ann").stdout
     assert "Lives in Leeds" in text
     assert "marmalade" not in text
     assert "marmalade" not in (tmp_path / "data" / "forgotten.ndjson").read_text()
+
+
+def test_a_head_saved_after_the_backup_points_to_the_restore_and_not_to_tampering(
+    mnemon: Callable[..., Result], tmp_path: Path
+) -> None:
+    backup = tmp_path / "one.backup"
+    assert mnemon("backup", backup).exit_code == 0
+    for _ in range(3):
+        made = json.loads(mnemon("keys", "create", "--name", "laptop", "--json").stdout)["id"]
+    assert mnemon("keys", "revoke", made).exit_code == 0
+    head = mnemon("audit", "head").stdout.strip()
+    back = mnemon("restore", backup, "--force", "--json")
+    assert json.loads(back.stdout)["notes"][1] == "No key of this backup had been revoked since."
+    verified = mnemon("audit", "verify", "--head", head)
+    assert verified.exit_code == 1
+    assert "does not match the head that you saved" in verified.stdout
+    assert "has an entry `mnemon restore`" in verified.stdout
+    assert "changed outside Mnemon" not in verified.stdout
+    assert mnemon("audit", "verify").exit_code == 0
 
 
 def test_a_restore_keeps_a_key_revoked_that_was_valid_in_the_backup(

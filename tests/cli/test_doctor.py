@@ -181,6 +181,11 @@ def test_a_misspelt_variable_is_noticed(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["MNEMON_TYPO_SETING", "MNEMON_FOO", "MNEMON_SIZE"])
+def test_for_a_name_like_no_setting_none_is_suggested(name: str, tmp_path: Path) -> None:
+    assert machine.check_setting_names({name: "1"}, tmp_path).fix == f"unset {name}"
+
+
 def test_a_misspelt_name_in_a_file_is_noticed(doctor: Callable[..., Report], tmp_path: Path) -> None:
     (tmp_path / "mnemon.toml").write_text("data_dri = 'x'\npool_size = 3\n[server]\nport = 1\n")
     (tmp_path / ".env").write_text("MNEMON_RATE_LIMIT=5\nOTHER=1\nmnemon_pool_size=4\n")

@@ -80,3 +80,15 @@ def test_the_list_says_what_each_key_may_do_and_for_how_long(mnemon: Mnemon) -> 
     assert lines[5].strip() == "may chat, custody, memory:read, memory:write"
     assert mnemon("keys", "revoke", cat["id"]).exit_code == 0
     assert "revoked 20" in mnemon("keys", "list").stdout.splitlines()[4]
+
+
+def test_a_key_or_an_organization_that_is_not_there_is_told_where_to_look(mnemon: Mnemon) -> None:
+    for words, step in (
+        (("keys", "revoke", "key_nope"), "`mnemon keys list`"),
+        (("audit", "verify", "--org", "nope"), "`mnemon orgs create nope`"),
+    ):
+        refused = mnemon(*words)
+        told = " ".join(refused.stderr.split())
+        assert refused.exit_code == 3
+        assert step in told
+        assert "that the key belongs" not in told

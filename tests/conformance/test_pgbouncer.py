@@ -259,16 +259,21 @@ async def test_notifications_are_heard_past_the_pooler(db: Database) -> None:
     pytest.fail("nothing was heard")
 
 
-async def test_without_a_url_past_the_pooler_it_is_said_that_notifications_are_off(bouncer: str, direct: str) -> None:
+async def test_without_a_url_past_the_pooler_who_listens_is_told_once_that_notifications_are_off(
+    bouncer: str, direct: str
+) -> None:
     deaf = Database(through(bouncer, direct), SystemClock(), pool_size=1, prepared=False)
     with capture_logs() as logs:
         await deaf.open()
-    try:
-        assert [line["event"] for line in logs] == ["notifications_off"]
-        async with deaf.listen("mnemon_test") as listener:
-            assert [notice async for notice in listener.notifies(timeout=0.05)] == []
-    finally:
-        await deaf.close()
+        try:
+            await ask(deaf, 1)
+            assert logs == []
+            for _ in range(2):
+                async with deaf.listen("mnemon_test") as listener:
+                    assert [notice async for notice in listener.notifies(timeout=0.05)] == []
+            assert [line["event"] for line in logs] == ["notifications_off"]
+        finally:
+            await deaf.close()
 
 
 async def test_migrations_go_through_it_and_leave_no_lock(cluster: str, bouncer: str) -> None:

@@ -113,6 +113,8 @@ def test_an_edit_keeps_the_text_before_and_a_version_is_held_again(
     post(browser, f"/memories/{one}/pin", pinned="yes")
     held = client.get(f"/api/memories/{one}").json()["data"]
     assert (held["content"], held["pinned"]) == ("Drinks green tea", True)
+    assert (held["source"], held["trustLevel"], held["confidence"]) == ("operator", "operator", 1.0)
+    assert (held["mentions"], held["provenance"]) == (1, [])
     page = browser.get(f"/memories/{one}").text
     assert "<ins>green tea</ins>" in page
     assert "Use this version" in page

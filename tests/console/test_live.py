@@ -51,7 +51,10 @@ def test_the_agent_state_beats_with_its_version(server: Served, client: httpx2.C
 
 def test_nobody_hears_without_a_sign_in_or_of_what_is_not_theirs(server: Served, browser: httpx2.Client) -> None:
     assert_problem(httpx2.get(f"{server.url}/live?topic=jobs", timeout=HANGS_S), 401, "unauthenticated")
-    assert_problem(browser.get("/live?topic=nonsense"), 404, "not_found")
+    for address in ("/live?topic=nonsense", "/live"):
+        refused = browser.get(address)
+        assert_problem(refused, 404, "not_found")
+        assert "Name one of these as `?topic=`: agent" in refused.json()["detail"]
     gone = {events(browser, f"session:{one}", 1)[0][1] for one in ("ses_one", "ses_two")}
     assert len(gone) == 1  # what is not ours and what is not there look the same
 

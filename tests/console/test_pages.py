@@ -9,6 +9,7 @@ import pytest
 from mnemon.access.grants import Grant
 from support.bounds import HANGS_S
 from support.console_door import signed_in
+from support.problem import assert_problem
 from support.served import Served
 from support.told import Told, tell
 
@@ -80,7 +81,9 @@ def test_what_was_told_is_found_where_one_would_look(
     session = browser.get(f"/sessions/{told.sessions[0]}").text
     assert "Owns a yacht" in session
     assert "rejected" in session
-    assert "Lives in Denver" in session  # the memory as it is held now, beside the turn that said Austin
+    assert "Lives in Austin</a>" in session  # as it was remembered then, beside the turn that said it
+    assert "changed since" in session
+    assert "Lives in Denver" not in session
     assert "Ann told of Maria and the marathon." in session
     later = browser.get(f"/sessions/{told.sessions[1]}.json").json()
     assert later["session"]["resumed_from"] == told.sessions[0]
@@ -91,6 +94,9 @@ def test_what_was_told_is_found_where_one_would_look(
     page = browser.get(f"/memories/{moved}").text
     assert "<del>" in page
     assert "I moved to Denver last week" in page
+    assert "<dd>1×</dd>" in page  # Austin was another value
+    assert page.index("Source messages") < page.index("I moved to Denver last week") < page.index("Versions")
+    assert page.index("Versions") < page.index("“I live in Austin”")
     assert f"/sessions/{told.sessions[1]}?turn={told.turns[2]}" in page
 
 
@@ -194,6 +200,21 @@ def test_a_key_of_one_person_opens_no_console(server: Served) -> None:
         assert answer.status_code == 401
         assert "one person" in answer.text
         assert visitor.get("/memories").status_code == 303
+
+
+def test_an_address_that_is_no_page_is_answered_with_a_page(server: Served, browser: httpx2.Client) -> None:
+    accepts = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    shown = browser.get("/keysx", headers=accepts)
+    assert (shown.status_code, shown.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert "There is no such page. Check the address." in shown.text
+    assert 'href="/memories"' in shown.text
+    assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
+    outside = httpx2.get(f"{server.url}/keysx", headers=accepts, timeout=HANGS_S)
+    assert (outside.status_code, "There is no such page" in outside.text) == (404, True)
+    assert 'href="/memories"' not in outside.text
+    for address in ("/keysx.json", "/api/nothing"):
+        assert_problem(browser.get(address, headers=accepts), 404, "no_such_route")
+    assert_problem(browser.get("/keysx", headers={"Accept": "*/*"}), 404, "no_such_route")
 
 
 def test_an_odd_address_is_never_an_error_of_ours(browser: httpx2.Client) -> None:

@@ -1,9 +1,17 @@
 """What is covered and what is left, as a rule over texts alone."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.custody.traces import REDACTION_CHAR, ForgottenTraces, TextSpan, distinctive_words, redact_spans
+from mnemon.custody.traces import (
+    REDACTION_CHAR,
+    ForgottenTraces,
+    TextSpan,
+    distinctive_words,
+    is_distinctive,
+    redact_spans,
+)
 
 SECRET = ForgottenTraces(
     phrases=("My locker code is zq7Kx-4410", "Locker code is zq7Kx-4410"), marks=frozenset({"zq7kx", "4410", "locker"})
@@ -51,6 +59,78 @@ def test_texts_of_the_organization_lose_only_what_is_certain() -> None:
 def test_json_is_covered_inside_and_keeps_its_shape() -> None:
     value = {"a": ["zq7Kx", 3, None], "b": {"c": "my locker code is zq7Kx-4410"}}
     assert SECRET.redact_json(value) == {"a": ["█████", 3, None], "b": {"c": REDACTION_CHAR * 28}}
+
+
+@pytest.mark.parametrize(
+    ("word", "marks"),
+    [
+        ("zyx", False), ("wxyz", True), ("good", False),  # four letters, and no common word
+        ("x7", False), ("zx7", False), ("zxy7", True),  # a digit among four characters
+        ("123", False), ("1234", True), ("1987", False), ("2087", False), ("2187", True), ("19876", True),
+        ("é", False), ("éa", True),  # two letters, one of them not ASCII
+    ],
+)  # fmt: skip
+def test_a_word_is_a_mark_when_hardly_anything_else_has_it(word: str, marks: bool) -> None:
+    assert distinctive_words([f"a {word} a"], []) == (frozenset({word}) if marks else frozenset())
+
+
+@pytest.mark.parametrize(
+    ("word", "certain"), [("1234", False), ("12345", True), ("ab7", False), ("abc7", True), ("locker", False)]
+)
+def test_a_word_is_certain_when_nothing_else_has_it_by_chance(word: str, certain: bool) -> None:
+    assert is_distinctive(word) is certain
+    assert bool(ForgottenTraces(phrases=(), marks=frozenset({word})).certain_traces().marks) is certain
+    assert bool(ForgottenTraces(phrases=(f"my {word}",)).certain_traces().phrases) is certain
+
+
+def test_four_words_in_a_row_are_certain_and_three_are_not() -> None:
+    given = ForgottenTraces(phrases=("drives an old car", "drives a car"))
+    assert given.certain_traces().phrases == ("drives an old car",)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "found"),
+    [("likes tea", True), ("marmalades", True), ("marmalad", True), ("marmala", False), ("ab7x", True), ("tea", False)],
+)
+def test_a_phrase_is_searched_for_when_it_is_long_or_distinctive(phrase: str, found: bool) -> None:
+    traces = ForgottenTraces(phrases=(phrase,))
+    assert (traces.redact_text(f"so {phrase} it is", sentences=False) != f"so {phrase} it is") is found
+    assert bool(traces.search_hints) is found
+
+
+@pytest.mark.parametrize(("between", "found"), [(" ", True), ("\n", True), ("--,-. ", True), ("--,-.. ", False)])
+def test_the_words_of_a_phrase_are_at_most_six_characters_apart(between: str, found: bool) -> None:
+    text = f"I said likes{between}tea to you"
+    covered = ForgottenTraces(phrases=("likes tea",)).redact_text(text)
+    assert (covered != text) is found
+    if found:
+        assert covered == f"I said {''.join('█' if one != chr(10) else one for one in f'likes{between}tea')} to you"
+
+
+def test_every_place_of_a_phrase_is_covered_also_when_they_touch() -> None:
+    traces = ForgottenTraces(phrases=("tea tea", "likes tea"))
+    assert traces.redact_text("likes tea tea, likes tea; tea") == f"{'█' * 13}, {'█' * 14}"
+    assert ForgottenTraces(phrases=("likes tea",)).redact_text("dislikes tea and teas") == "dislikes tea and teas"
+
+
+def test_a_hint_is_the_longest_word_of_a_phrase_in_the_usual_cases() -> None:
+    traces = ForgottenTraces(phrases=("I sail boats",), marks=frozenset({"mast"}))
+    assert traces.search_hints == ("BOATS", "Boats", "MAST", "Mast", "boats", "mast")
+
+
+def test_only_a_text_of_fifty_characters_can_be_a_copy() -> None:
+    message = "x" * 60
+    traces = ForgottenTraces(phrases=(), copies=((message, "█" * 60),))
+    assert traces.redact_text(message[:50]) == "█" * 50
+    assert traces.redact_text(message[:49]) == message[:49]
+    assert traces.redact_text(f"a{message}") == f"a{message}"
+
+
+def test_spans_may_overlap_and_come_in_any_order() -> None:
+    spans = [TextSpan(start=6, end=8), TextSpan(start=0, end=2), TextSpan(start=1, end=4), TextSpan(start=2, end=3)]
+    assert redact_spans("abcdefghij", spans) == "████ef██ij"
+    assert redact_spans("ab\ncd", [TextSpan(start=0, end=5)]) == "██\n██"
+    assert redact_spans("abc", []) == "abc"
 
 
 texts = st.text(alphabet="abcdefgh ABC.!\n_-4410zq7Kx", max_size=120)

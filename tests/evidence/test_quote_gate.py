@@ -117,6 +117,16 @@ def test_a_part_of_a_word_is_no_quote_in_scripts_with_spaces(script: str) -> Non
     assert found(script[0], script) is None
 
 
+@pytest.mark.parametrize(("sign", "spaced"), [
+    ("\u0e01", False), ("\u0edf", False), ("\u0f00", True),  # Thai to Lao, and Tibetan after them
+    ("\u1000", False), ("\u1099", False), ("\u10a0", True),  # Myanmar, and Georgian after it
+    ("\u1780", False), ("\u17f9", False), ("\u1820", True),  # Khmer, and Mongolian after it
+    ("\u2c80", True), ("\u3005", False), ("\u9fff", False), ("\ua000", True),  # Coptic, then Han, then Yi
+])  # fmt: skip
+def test_where_a_script_without_spaces_begins_and_ends(sign: str, spaced: bool) -> None:
+    assert (found("a", f"a{sign}") is None) is spaced
+
+
 def test_the_reply_is_never_a_source() -> None:
     said = turn((Role.USER, "hello", None), (Role.ASSISTANT, "You lose $4.1M.", None))
     assert find_quote("You lose $4.1M.", quotable_passages(said)) is None

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
-from mnemon.errors import Contended, ModelDown
+from mnemon.errors import Contended, DatabaseDown, ModelDown
 from mnemon.jobs import store
 from mnemon.jobs.kind import Attempt, JobHandler, JobKind
 from mnemon.jobs.runner import MAX_DEATHS, Runner
@@ -99,6 +99,30 @@ async def test_failures_back_off_then_park_and_can_be_run_again(db: Database, or
         assert await store.retry_job(tx, Scope(org_id=org), job_id)
     assert await worker.drain() == 1
     assert await listed(db, org) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Contended("Two writers blocked each other."), "No action needed: it is retried by itself."),
+        (DatabaseDown("Run `mnemon migrate`.", code="database_forbidden"), "Run `mnemon migrate`."),
+        (ModelDown("It quotes: secret", code="model_refused"), "Look at the model_call"),
+        (RuntimeError("secret"), "If it repeats, it is a bug in Mnemon"),
+    ],
+)
+async def test_a_failure_that_a_retry_does_not_mend_says_what_does(
+    db: Database, org: str, clock: ManualClock, error: Exception, told: str
+) -> None:
+    async def run(attempt: Attempt) -> None:
+        raise error
+
+    await put(db, org, "k", "a")
+    with capture_logs() as lines:
+        await runner(db, clock, run).drain()
+    (line,) = [line for line in lines if line["event"] == "work_finished"]
+    assert line["outcome"] == "failed"
+    assert line["next_step"].startswith(told)
+    assert "secret" not in line["next_step"]
 
 
 async def test_an_unknown_error_is_named_by_its_type_only(db: Database, org: str, clock: ManualClock) -> None:
@@ -208,6 +232,43 @@ async def test_stopping_hands_unfinished_work_back_without_counting_the_try(
     async with db.tx(org) as tx:
         (job,) = await store.list_jobs(tx, Scope(org_id=org))
     assert (job.status, job.attempts) == (WorkStatus.QUEUED, 0)
+
+
+async def test_what_runs_when_the_block_ends_may_finish_and_nothing_more_is_begun(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    started, over, ran = asyncio.Event(), asyncio.Event(), []
+
+    async def run(attempt: Attempt) -> None:
+        ran.append(attempt.key)
+        started.set()
+        await over.wait()
+
+    await put(db, org, "k", "a")
+    async with runner(db, clock, run).run_in_background():
+        await asyncio.wait_for(started.wait(), HANGS_S)
+        asyncio.get_running_loop().call_later(0.3, over.set)
+    assert await listed(db, org) == []
+    await put(db, org, "k", "b")
+    await asyncio.sleep(0)
+    assert ran == ["a"]
+
+
+async def test_a_claim_lasts_as_long_as_the_longest_lease_of_its_kinds(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    leases: list[timedelta] = []
+
+    async def run(attempt: Attempt) -> None:
+        async with db.tx(org) as tx:
+            (job,) = await store.list_jobs(tx, attempt.scope)
+        assert job.lease_until is not None
+        leases.append(job.lease_until - clock.now())
+
+    kinds = [JobKind(name=str(minutes), run=run, lease=timedelta(minutes=minutes)) for minutes in (5, 9, 2)]
+    await put(db, org, "2", "a")
+    assert await Runner(db, clock, {kind.name: kind for kind in kinds}).drain() == 1
+    assert leases == [timedelta(minutes=9)]
 
 
 async def test_reserved_work_is_left_to_the_runner_of_its_organization(

@@ -145,6 +145,12 @@ def test_backoff_grows_fourfold_up_to_five_minutes(attempts: int, seconds: int) 
     assert delay == timedelta(seconds=seconds)
 
 
+def test_the_default_tries_take_a_quarter_of_an_hour_at_most() -> None:
+    retry = WorkRetryPolicy()
+    waits = [retry.delay_after(attempts, 1.0) for attempts in range(1, 99)]
+    assert sum((wait for wait in waits if wait is not None), timedelta(0)) == timedelta(minutes=15, seconds=41)
+
+
 def test_the_default_tries_outlast_a_short_outage() -> None:
     retry = WorkRetryPolicy()
     waits = [retry.delay_after(attempts, 0.0) for attempts in range(1, retry.max_attempts)]

@@ -128,11 +128,13 @@ def test_a_repeat_is_a_mention_and_gives_the_wording_unless_a_newer_one_did(at: 
     assert (change.outcome, change.versions, change.moved, change.displaced) == (MemoryOutcome.UPDATED, (), {}, None)
 
 
-def test_a_repeat_of_a_past_version_touches_nothing_of_what_is_held_but_its_mentions() -> None:
+def test_a_repeat_of_a_past_version_is_a_mention_of_that_and_touches_nothing_of_what_is_held() -> None:
     before = held(confidence=0.5, importance=1)
     loud = lives_in("AUSTIN", importance=3, confidence=1.0, pinned=True)
     change = told(before, loud, 15, AUSTIN)
-    assert change == MemoryChange(outcome=MemoryOutcome.UPDATED, memory=replace(before, mentions=5, revision=7))
+    assert change == MemoryChange(
+        outcome=MemoryOutcome.UPDATED, memory=replace(before, revision=7), mentioned=(AUSTIN.number,)
+    )
 
 
 def test_what_a_repeat_says_of_its_weight_counts_and_what_it_leaves_open_never_lessens_it() -> None:
@@ -164,7 +166,7 @@ def test_something_newer_replaces_what_is_held_and_keeps_it_as_a_version() -> No
     assert change.memory == replace(
         before,
         content="Lives in Boston",
-        mentions=5,
+        mentions=1,
         source="tool:map",
         origin="tool:map",
         confidence=0.7,
@@ -178,7 +180,7 @@ def test_something_newer_replaces_what_is_held_and_keeps_it_as_a_version() -> No
     assert change.displaced == 2
     assert change.moved == {}
     assert change.versions == (
-        replace(past(2, "Denver", 20, 30), trust=Trust.TOOL, confidence=0.5, recorded_at=day(24)),
+        replace(past(2, "Denver", 20, 30), trust=Trust.TOOL, confidence=0.5, recorded_at=day(24), mentions=4),
     )
 
 
@@ -196,7 +198,7 @@ def test_something_older_becomes_a_past_version_and_what_is_held_stays() -> None
         turn_id="t", session_id="s", message_id="m", start=0, end=1, quote="maybe Boston", at=day(15)
     )
     change = told(before, lives_in("Boston", ground=ground, source="tool"), 15, AUSTIN)
-    assert change.memory == replace(before, mentions=5, versions=4, revision=7)
+    assert change.memory == replace(before, versions=4, revision=7)
     assert change.moved == {1: (None, day(15))}
     assert change.versions == (
         replace(
@@ -226,9 +228,9 @@ def test_the_oldest_of_all_moves_nobody() -> None:
 def test_something_else_said_between_two_statements_interrupts_what_is_held() -> None:
     before = held()
     change = told(before, lives_in("Boston"), 22)
-    assert change.memory == replace(before, mentions=5, valid_from=day(24), versions=5, revision=7)
+    assert change.memory == replace(before, valid_from=day(24), versions=5, revision=7)
     assert change.versions == (
-        replace(past(4, "Denver", 20, 22), recorded_at=day(24)),
+        replace(past(4, "Denver", 20, 22), recorded_at=day(24), mentions=4),
         replace(past(5, "Boston", 22, 24), recorded_at=day(100)),
     )
     assert (change.displaced, change.moved) == (None, {})
@@ -246,7 +248,7 @@ def test_what_is_held_may_have_been_true_earlier_already() -> None:
 def test_a_past_version_may_have_been_true_earlier_already() -> None:
     before = held()
     change = told(before, lives_in("Austin"), 5, past(3, "Boston", 1, 10), AUSTIN)
-    assert change.memory == replace(before, mentions=5, revision=7)
+    assert (change.memory, change.mentioned) == (replace(before, revision=7), (1,))
     assert change.moved == {3: (None, day(5)), 1: (day(5), None)}
     assert told(before, lives_in("Austin"), 5, AUSTIN).moved == {1: (day(5), None)}
 
@@ -291,6 +293,7 @@ def test_a_text_changed_by_hand_keeps_the_earlier_one_with_the_reason() -> None:
     assert change.memory == replace(
         before,
         content="Lives near Denver",
+        mentions=1,
         note="moved out",
         valid_from=day(50),
         stated_at=day(50),
@@ -300,7 +303,7 @@ def test_a_text_changed_by_hand_keeps_the_earlier_one_with_the_reason() -> None:
         revision=9,
     )
     assert change.versions == (
-        replace(past(2, "Denver", 20, 50), confidence=0.5, recorded_at=day(24), reason="moved out"),
+        replace(past(2, "Denver", 20, 50), confidence=0.5, recorded_at=day(24), reason="moved out", mentions=4),
     )
     assert (change.outcome, change.displaced) == (MemoryOutcome.UPDATED, 2)
 

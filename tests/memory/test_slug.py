@@ -1,5 +1,6 @@
 """Slugs: the seed's rules, for names of every script."""
 
+import re
 import unicodedata
 
 import pytest
@@ -75,4 +76,5 @@ def test_a_name_that_is_not_blank_has_a_slug(name: str) -> None:
 
 def test_names_without_letters_stay_apart() -> None:
     assert make_slug("🚀") != make_slug("🎉")
+    assert re.fullmatch("x[0-9a-f]{12}", make_slug("🚀")), "stored keys hold it, so its length stays"
     assert make_slug("❤️") == make_slug("❤️")

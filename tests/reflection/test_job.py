@@ -61,8 +61,11 @@ async def test_a_part_that_does_not_validate_is_asked_for_once_more_by_itself(
     script = Script()
     script.add_answers("Reflection", {"notes": "no list", "marks": ["c"]}, {"notes": ["a"]})
     turn = await told(db, "hello")
-    await runner_of(basement_of(db, clock, script), [Notes(), Notes("marks", "marks")]).drain()
+    with capture_logs() as lines:
+        await runner_of(basement_of(db, clock, script), [Notes(), Notes("marks", "marks")]).drain()
     assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+    rejected = [(line["log_level"], line["sections"]) for line in lines if line["event"] == "answer_rejected"]
+    assert rejected == [("info", ["notes"])]
     assert [sorted((asked.schema or {})["properties"]) for asked in script.asked] == [["marks", "notes"], ["notes"]]
 
 
@@ -100,7 +103,10 @@ async def test_a_bad_section_keeps_the_others_and_only_it_is_asked_again(
     notes, marks = Notes(), Notes("marks", "marks")
     turn = await told(db, "hello")
     runner = runner_of(basement_of(db, clock, script), [notes, marks])
-    await runner.drain()
+    with capture_logs() as lines:
+        await runner.drain()
+    rejected = [line["log_level"] for line in lines if line["event"] == "answer_rejected"]
+    assert rejected == ["info", "warning"], "what is asked for again, and what could not be used at all"
     failed = await reflection_of(db, turn)
     assert failed.status is ReflectionStatus.FAILED
     assert failed.sections["marks"].stored == 1
@@ -218,7 +224,7 @@ async def test_a_reflection_leaves_one_line_with_counts_and_cost(db: Database, o
     assert line["sections"] == {"notes": {"stored": 2}, "marks": {}}
     assert (line["rejected"], line["calls"]) == (0, 1)
     assert line["input_tokens"] > 0
-    assert line["ms"] > 0
+    assert 0 < line["ms"] < HANGS_S * 1000
     assert line["turn"] == turn.id
 
 

@@ -1,5 +1,6 @@
 """One question holds the sections that are due; its answer is taken apart section by section."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -105,6 +106,45 @@ def test_rules_answer_the_same_question() -> None:
 def test_words_to_be_quoted_stand_in_the_prompt_as_they_were_said() -> None:
     assert "I live in <Austin>." in build_question(turn(), [NOTES]).prompt
     assert '{"price": 12}' in build_question(turn(output={"price": 12}), [NOTES]).prompt
+
+
+def test_what_came_from_memory_or_gave_nothing_is_left_out() -> None:
+    said = turn("I live in Austin.", output="sunny")
+    messages = [
+        replace(said.messages[0], message_id="msg_2", role=Role.TOOL, name=name, content=f"from {name}")
+        for name in ("recall", "search")
+    ]
+    results = [
+        ToolOutcome(id="t2", action="mnemon.recall", output="remembered"),
+        ToolOutcome(id="t3", action="failed_search", output=None),
+    ]
+    asked = replace(said, messages=(*said.messages, *messages), tool_results=(*said.tool_results, *results))
+    prompt = build_question(asked, [NOTES]).prompt
+    assert "I live in Austin." in prompt
+    assert "from search" in prompt
+    assert "sunny" in prompt
+    for left_out in ("from recall", "remembered", "failed_search"):
+        assert left_out not in prompt
+
+
+def test_a_long_result_is_cut_at_eight_thousand_characters() -> None:
+    assert build_question(turn("Hi.", output="é" * 9_000), [NOTES]).prompt.count("é") == 8_000
+
+
+def test_whoever_speaks_is_named_where_they_have_a_name() -> None:
+    said = turn()
+    named = replace(said, messages=(replace(said.messages[0], name="<Ana>"), *said.messages))
+    prompt = build_question(named, [NOTES]).prompt
+    assert "message msg_1 from user (" in prompt
+    assert "(<Ana>)" not in prompt
+    assert prompt.count("from user (") == 1
+
+
+def test_a_section_that_holds_nothing_shows_no_state() -> None:
+    prompt = build_question(turn(), [NOTES, GIST]).prompt
+    assert "Held now by `gist`" in prompt
+    assert "Held now by `notes`" not in prompt
+    assert "could not be used" not in prompt
 
 
 def test_what_a_section_holds_cannot_close_its_fence() -> None:

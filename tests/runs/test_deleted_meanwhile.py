@@ -31,9 +31,11 @@ LONG = {
 }
 Act = Callable[[Working, Tx, Agent, Run], Awaitable[Any]]
 ASKED: dict[str, Act] = {
-    "a run": lambda w, tx, agent, run: run_requests.request_run(tx, w.scope, agent.id, None),
+    "a run": lambda w, tx, agent, run: run_requests.request_run(tx, w.scope, agent.id, None, w.llm),
     "a chat": lambda w, tx, agent, run: run_requests.request_chat_reply(tx, w.scope, agent.id, "Hello."),
-    "a re-examination": lambda w, tx, agent, run: run_requests.request_re_examination(tx, w.scope, run.id, w.cards),
+    "a re-examination": lambda w, tx, agent, run: run_requests.request_re_examination(
+        tx, w.scope, run.id, w.cards, w.llm
+    ),
     "a cancellation": lambda w, tx, agent, run: run_requests.cancel_run(tx, w.scope, run.id),
     "a resolution": lambda w, tx, agent, run: resolve_manually(tx, w.scope, run.id, "won", None, w.cards),
     "a reset": lambda w, tx, agent, run: agents.reset_memory(tx, w.scope, agent.id),

@@ -3,8 +3,11 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+from mnemon.llm.offline import OfflineLlm
 from mnemon.runs import agents
 from mnemon.runs.agents import draft_from
+from mnemon.runs.calibration import load_track_record
+from mnemon.runs.decisions import list_agent_decisions
 from mnemon.runs.run import RunKind, RunStatus
 from support.bounds import HANGS_S
 from support.working import Working
@@ -99,3 +102,22 @@ async def test_a_deleted_agent_is_woken_no_more(working: Working) -> None:
     await working.runner().drain()
     working.clock.advance(HOUR)
     assert await working.runner().drain() == 0
+
+
+async def test_without_a_model_a_slots_run_fails_once_and_decides_nothing(working: Working) -> None:
+    agent = await working.agent(schedule="0 * * * *")
+    working.llm = OfflineLlm()
+    working.clock.advance(HOUR)
+    for _ in range(3):
+        await working.runner().drain()
+        working.clock.advance(timedelta(minutes=15))
+    (run,) = await working.runs(agent)
+    assert (run.status, run.slot, run.result, run.resolution_status) == (RunStatus.FAILED, FIRST, None, None)
+    assert "MNEMON_MODEL" in (run.error or "")
+    assert (await working.events(run))[-1][1]["code"] == "model_required"
+    async with working.db.tx(working.org) as tx:
+        assert await list_agent_decisions(tx, working.scope, agent.id) == ()
+        record = await load_track_record(tx, working.scope, working.cards, None)
+        assert record.overall.resolved == 0
+        waiting = await tx.fetch_all("select kind from work where org_id = %(org)s and kind = 'run'", org=working.org)
+    assert not waiting

@@ -7,11 +7,10 @@ from mnemon.llm.protocol import LlmMessage
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script, tool_call_reply
 from mnemon.runs.active_memory import MemoryAccess
-from mnemon.runs.adapter import RunFailed
+from mnemon.runs.adapter import ModelRequired, RunFailed
 from mnemon.runs.adapters.model import ModelDriver
 from mnemon.runs.agent import AdapterConfig
 from mnemon.runs.card import load_cards
-from mnemon.runs.card_filling import fill_card
 from support.tasks import Seen, review, task
 
 CARDS = load_cards()
@@ -106,12 +105,16 @@ async def test_a_model_that_is_down_fails_the_run_and_keeps_what_it_cost() -> No
 
 
 @pytest.mark.parametrize("card_type", sorted(CARDS))
-async def test_offline_every_shipped_card_is_filled_with_something_that_claims_nothing(card_type: str) -> None:
-    outcome = await ModelDriver(OfflineLlm()).perform_task(task("Analyse BTC-USD.", card=CARDS[card_type]), Seen())
-    assert outcome.answer is not None
-    values = fill_card(CARDS[card_type], outcome.answer)
-    assert "Offline" in CARDS[card_type].format_headline(values)
-    assert outcome.usage.model == "offline"
+async def test_offline_no_shipped_card_is_filled_and_nothing_is_begun(card_type: str) -> None:
+    seen = Seen()
+    with pytest.raises(ModelRequired, match="MNEMON_MODEL"):
+        await ModelDriver(OfflineLlm()).perform_task(task(card=CARDS[card_type], review=review("2d ago · WAIT")), seen)
+    assert seen.events == []
+
+
+async def test_offline_a_chat_is_told_that_no_model_is_set() -> None:
+    outcome = await ModelDriver(OfflineLlm()).perform_task(task("Hello"), Seen())
+    assert "no model is set" in outcome.reply
 
 
 async def test_tools_a_session_once_called_come_back_as_words() -> None:

@@ -8,6 +8,7 @@ from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.embedding.connect import connect_embedder
 from mnemon.jobs.runner import Runner
+from mnemon.llm.protocol import Llm
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.runs import agents, run_requests, store
@@ -38,14 +39,14 @@ class Working:
         self.script.set_default_answer("Card", WAIT)
         self.scope = Scope(org_id=self.org)
         self.cards = load_cards()
+        self.llm: Llm = ScriptedLlm(self.script)
 
     def services(self) -> Services:
         """What jobs stand on."""
-        llm = ScriptedLlm(self.script)
         return Services(
             db=self.db,
-            llm=llm,
-            reflector=llm,
+            llm=self.llm,
+            reflector=self.llm,
             embedder=connect_embedder("local"),
             clock=self.clock,
             settings=Settings(data_dir=self.folder, **self.settings),
@@ -64,11 +65,11 @@ class Working:
 
     async def ask(self, agent: Agent, prompt: str | None = None) -> Run:
         async with self.db.tx(self.org) as tx:
-            return await run_requests.request_run(tx, self.scope, agent.id, prompt)
+            return await run_requests.request_run(tx, self.scope, agent.id, prompt, self.llm)
 
     async def re_examine(self, run: Run) -> Run:
         async with self.db.tx(self.org) as tx:
-            return await run_requests.request_re_examination(tx, self.scope, run.id, self.cards)
+            return await run_requests.request_re_examination(tx, self.scope, run.id, self.cards, self.llm)
 
     async def read(self, run: Run) -> Run:
         async with self.db.tx(self.org) as tx:

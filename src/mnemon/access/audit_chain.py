@@ -10,12 +10,16 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mnemon.errors import Invalid
 
 EMPTY_LOG = "empty"
 """The text of a log without entries."""
+_AFTER_RESTORE = (
+    "`mnemon restore` of a backup older than the head does the same and is no tampering: the log then has an entry "
+    "`mnemon restore` that somebody can account for."
+)
 _LANE_PATTERN = re.compile(r"(?P<lane>[0-9]{1,5}):(?P<seq>[1-9][0-9]{0,17}):(?P<hash>[0-9a-f]{64})")
 
 
@@ -101,6 +105,8 @@ class ChainBreak:
     """The entry at that place; None where there is none."""
     meaning: str
     """What must have happened, as a sentence."""
+    against_saved_head: bool = False
+    """Whether the log holds in itself up to here and only differs from the head that it was compared with."""
 
 
 @dataclass(kw_only=True)
@@ -123,8 +129,11 @@ class ChainCheck:
         """Compare an audit lane's last entry with the stored head and the exported one; return the break or None."""
         at = self.reached
         if self.exported is not None and at.seq < self.exported.seq:
-            cause = f"The exported head has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
-            return self._missing_entry_break(at.seq + 1, cause)
+            cause = (
+                f"The head that you saved has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
+            )
+            broken = self._missing_entry_break(at.seq + 1, f"{cause} {_AFTER_RESTORE}")
+            return replace(broken, against_saved_head=True)
         if head is None:
             return (
                 self._missing_entry_break(at.seq, "The lane has entries and no head: the head was removed.")
@@ -145,8 +154,9 @@ class ChainCheck:
         kept = self.exported
         if kept is None or kept.seq != link.seq or kept.hash == link.hash:
             return None
-        cause = "The exported head has another hash for this entry: the log was rewritten up to here or earlier."
-        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=cause)
+        cause = "The head that you saved has another hash for this entry: the log was rewritten up to here or earlier."
+        meaning = f"{cause} {_AFTER_RESTORE}"
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=meaning, against_saved_head=True)
 
     def _missing_entry_break(self, seq: int, meaning: str) -> ChainBreak:
         """Return a break of this lane at a place where no entry stands, with its cause as a sentence."""

@@ -43,7 +43,7 @@ class RevocationCarryover:
             else:
                 await record_gap(tx, "revocations", self._gap or tx.now)
         if known:
-            return summary or "No key had been revoked since the backup."
+            return summary or "No key of this backup had been revoked since."
         if self._found:
             warning = (
                 "The database that this one replaces had itself been restored without knowing which keys had been "

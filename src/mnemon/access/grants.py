@@ -136,11 +136,16 @@ class Principal:
 
 def missing_scope_error(principal: Principal, grant: Grant) -> NotAllowed:
     """Return the error for a key that lacks the scope; it names a command that creates a key with it."""
-    message = f"This key lacks the scope `{grant}`. `mnemon keys create --scopes {grant},…` makes one that has it."
+    scopes = ",".join(sorted({*principal.grants, grant}))
+    org = "" if principal.org_id == "local" else f" --org {principal.org_id}"
+    command = f"mnemon keys create --name laptop{org} --scopes {scopes}"
+    message = f"This key lacks the scope `{grant}`. `{command}` makes one that has it."
+    if principal.bound_user is not None:
+        message = f"This key lacks the scope `{grant}`. `{command} --user …` makes one for its person that has it."
     if principal.bound_user is not None and grant not in PERSONAL_GRANTS:
         message = (
             f"This key is bound to one person, and no such key can have the scope `{grant}`. Use a key that is not "
-            f"bound: `mnemon keys create --scopes {grant},…` without `--user` makes one."
+            f"bound: `{command}`, without `--user`, makes one."
         )
     return NotAllowed(message, code="missing_scope")
 
@@ -149,6 +154,6 @@ def other_person_error() -> NotAllowed:
     """Return the error for a bound key that names another person; it does not reveal the person it is bound to."""
     return NotAllowed(
         "This key is bound to one person, and the request names another. Name the person that the key was made for, "
-        "or use a key that is not bound: `mnemon keys create` without `--user` makes one.",
+        "or use a key that is not bound: `mnemon keys create --name laptop`, without `--user`, makes one.",
         code="key_bound_to_user",
     )

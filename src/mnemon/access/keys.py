@@ -39,7 +39,8 @@ def parse_key(bearer: str) -> tuple[str, str]:
     match = _KEY_PATTERN.fullmatch(bearer)
     if match is None or ORG_NAME_PATTERN.fullmatch(match["org"]) is None:
         raise Unauthenticated(
-            "The key is not valid. Send `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
+            "The key is not valid. Send `Authorization: Bearer mnk_<org>_<secret>`; "
+            "`mnemon keys create --name laptop` makes one."
         )
     return match["org"], match["secret"]
 
@@ -170,7 +171,11 @@ async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
     """Revoke the API key and end the console sessions that it opened; raise NotFound for one unknown or revoked."""
     if not await store.revoke_key(tx, scope, key_id):
-        raise NotFound("key")
+        raise NotFound(
+            "key",
+            detail="There is no valid key with this id in the organization: it does not exist, or is revoked already. "
+            "`mnemon keys list` lists its keys, as does the console's Settings page.",
+        )
     await store.end_signins_of(tx, scope, key_id)
 
 

@@ -79,7 +79,7 @@ def apply_delta(
 def _merge_understanding(
     understanding: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
 ) -> Understanding:
-    """Return the agent state's entities and dependencies with these added; an unnamed entity keeps its name."""
+    """Return the understanding with these entities and dependencies added or replaced; a missing name stays."""
     known = {e.id: e for e in understanding.entities}
     for entity in entities:
         before = known.get(entity.id)

@@ -149,9 +149,9 @@ async def chat(agent_id: str, body: AgentChatIn, door: WriteDoor) -> Response:
 
 @router.post("/{agent_id}/runs", status_code=202, responses=write_responses(RunOut, status=202))
 async def start_run(agent_id: str, door: WriteDoor, body: RunIn | None = None) -> Response:
-    """Queue a run of the agent."""
-    prompt = body.prompt if body else None
-    return await door.write(lambda tx: request_run(tx, door.org, agent_id, prompt), run_renderer(door), status=202)
+    """Queue a run of the agent; 409 `model_required` where no language model is set that could decide."""
+    prompt, llm = body.prompt if body else None, door.services.llm
+    return await door.write(lambda tx: request_run(tx, door.org, agent_id, prompt, llm), run_renderer(door), status=202)
 
 
 @router.get("/{agent_id}/runs", responses=responses_for(RunOut, page=True))

@@ -6,7 +6,7 @@ raises. `/openapi.json` and docs/errors.md are made from these tables.
 
 CODES_BY_STATUS: dict[int, dict[str, str]] = {
     400: {
-        "bad_request": "Check what the client sends: it is not HTTP/1.1.",
+        "bad_request": "Check what the client sends: it is not valid HTTP/1.1, which has one `Host`, nor HTTP/1.0.",
         "malformed": "Send what the detail names in the form that the server gave it out.",
         "malformed_json": "Send valid JSON; `NaN` and `Infinity` are none.",
         "bad_cursor": "Take the cursor unchanged from `meta.nextCursor`.",
@@ -14,8 +14,8 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
     },
     401: {
         "unauthenticated": "Send `Authorization: Bearer mnk_…` with a valid key; in the console, sign in.",
-        "key_revoked": "Use another key; `mnemon keys create` makes one.",
-        "key_expired": "Use another key; `mnemon keys create` makes one.",
+        "key_revoked": "Use another key; `mnemon keys create --name laptop` makes one.",
+        "key_expired": "Use another key; `mnemon keys create --name laptop` makes one.",
     },
     403: {
         "not_allowed": "Use a key that may do what the detail names.",
@@ -24,7 +24,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "more_than_own": "Leave out the scopes that your own sign-in lacks.",
         "longer_than_own": "Name an end that is not later than that of your own key.",
         "csrf": "Reload the console's page and send the form again.",
-        "bad_name": "Shorten the name in the address of `/mcp`, or remove its NUL character.",
+        "bad_name": "Shorten the name in the address of `/mcp`, or remove its control characters and line breaks.",
         "foreign_origin": "Call `/mcp` from a page of the server's own host, or from a program.",
         "not_an_agent": "Call the tool with the token of an agent's run.",
     },
@@ -50,6 +50,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "idempotency_in_progress": "Wait for the first request with this Idempotency-Key, then repeat this one.",
         "ids_taken": "Import into another organization, or forget the person who has the ids.",
         "job_running": "Wait until the job has finished.",
+        "model_required": "Name a language model in `MNEMON_MODEL`; an agent decides nothing by rules.",
         "no_such_version": "Take a version from the memory's history.",
         "not_a_fold": "Nothing: only a memory that others were folded into can be unfolded.",
         "not_archived": "Name a `version` to bring back an earlier one; without one it takes an archived memory.",
@@ -139,6 +140,7 @@ BODY_CODES: dict[str, str] = {
     "interrupted": "Send the message again: the reply is not complete.",
     "invalid_arguments": "Mend the arguments that the message names; `tools/list` has their schema.",
     "lease_lost": "Nothing: another worker has the job.",
+    "model_required": "Name a language model in `MNEMON_MODEL`, then run it again.",
     "no_quote": "Call the tool with the person's own words in `quote`.",
     "no_session": "Name a `sessionId` in the address of `/mcp`.",
     "no_such_tool": "Take a tool from `tools/list`; the key's scopes decide which there are.",

@@ -140,12 +140,13 @@ class BoundedProtocol(HttpToolsProtocol):
         elif len(self.url) > _MAX_URL_BYTES or self._head_is_large():
             self._refuse_head()
         else:
-            self._refuse(400, "This is not a request in HTTP/1.1. Check what the client sends.", why="bad_request")
+            detail = "This is no valid HTTP/1.1, which has one Host, and no HTTP/1.0. Check what the client sends."
+            self._refuse(400, detail, why="bad_request")
             self._start_lingering()
 
     def on_headers_complete(self) -> None:
-        """Start the timer for the request's body; a head that is too large is handled as a parser error."""
-        if self._head_is_large():
+        """Start the timer for the request's body; a head that is refused is handled as a parser error."""
+        if self._head_is_large() or not self._head_is_valid():
             # httptools passes it on as a parser's error, and `send_400_response` is called.
             raise OverflowError
         # Before `_asked` is set: it decides which list the connection is in.
@@ -298,6 +299,14 @@ class BoundedProtocol(HttpToolsProtocol):
         # uvicorn sets them when a request's first byte is read.
         headers = getattr(self, "headers", ())
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > MAX_HEAD_BYTES
+
+    def _head_is_valid(self) -> bool:
+        """Say whether the head just parsed is HTTP/1.0, or HTTP/1.1 with the one Host that RFC 9112 demands.
+
+        httptools lets `HTTP/2.0` pass, and leaves the headers to the server.
+        """
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        return {"1.0": hosts <= 1, "1.1": hosts == 1}.get(self.parser.get_http_version(), False)
 
     def _refuse_head(self) -> None:
         """Answer 431 for a head over 64 KB, and drop what the client still sends."""

@@ -146,7 +146,7 @@ class Door:
         if self.principal.bound_user is not None:
             raise NotAllowed(
                 "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
-                "bound to a person: `mnemon keys create` without `--user` makes one.",
+                "bound to a person: `mnemon keys create --name laptop`, without `--user`, makes one.",
                 code="key_bound_to_user",
             )
 
@@ -275,7 +275,8 @@ async def _authenticate_request(
     """Return the caller of the request's bearer key and count it for the rate limit; raise Unauthenticated."""
     if credentials is None:
         raise Unauthenticated(
-            "No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
+            "No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`; "
+            "`mnemon keys create --name laptop` makes one."
         )
     services: Services = request.app.state.services
     operator: LocalOperator = request.app.state.operator

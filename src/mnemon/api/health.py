@@ -11,6 +11,7 @@ from mnemon.api.door import JsonRoute
 from mnemon.api.models import ApiModel
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
+from mnemon.db.migrate import revoked_tables
 from mnemon.errors import DatabaseDown, Unavailable
 from mnemon.jobs import store as jobs
 from mnemon.jobs.presence import SILENT_AFTER, WorkerPresence, judge_workers
@@ -37,6 +38,8 @@ DATABASE_UP = Gauge(
 CHECK_TIMEOUT_S = 3.0
 METRICS_TIMEOUT_S = 2.0
 READINESS_FAULTS = {
+    "database_forbidden": "The role mnemon_app may not read or write a table that the server needs. Run `mnemon "
+    "migrate` with the owner's URL: it grants what is missing. `mnemon doctor` names the tables.",
     "database_read_only": "The database is read-only, as a standby is during a failover: reads work, writes and jobs "
     "wait. If it stays so, point MNEMON_DATABASE_URL at the primary.",
     "worker_stuck": "The worker of this process has not looked for due work for 30 seconds. Its log says why; "
@@ -114,15 +117,20 @@ class Readiness:
         return await self._look
 
     async def _run_check(self) -> Ready:
-        """Read queue, workers and disk; return the counts, or raise Unavailable with the first fault."""
+        """Read queue, workers, privileges and disk; return the counts, or raise Unavailable with the first fault."""
         # By the wall clock, as workers report themselves, and not by MNEMON_CLOCK_FILE.
         now = SystemClock().now()
         async with self._db.tx(None, within_s=CHECK_TIMEOUT_S) as tx:
-            rows, (since, read_only), reported = await tx.gather(
-                jobs.installation_counts(tx), jobs.overdue_since(tx), jobs.list_workers(tx, since=now - SILENT_AFTER)
+            rows, (since, read_only), reported, revoked = await tx.gather(
+                jobs.installation_counts(tx),
+                jobs.overdue_since(tx),
+                jobs.list_workers(tx, since=now - SILENT_AFTER),
+                revoked_tables(tx),
             )
         if read_only:
             raise DatabaseDown(READINESS_FAULTS["database_read_only"], code="database_read_only")
+        if revoked:
+            raise DatabaseDown(READINESS_FAULTS["database_forbidden"], code="database_forbidden")
         # On a full disk reads still work, and so do writes that fit into an existing page.
         if self._db.disk_full:
             await self._db.check_disk(CHECK_TIMEOUT_S)

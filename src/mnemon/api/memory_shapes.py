@@ -7,7 +7,7 @@ from pydantic import Field
 from mnemon.api.models import ApiModel, Instant, Label, Name, NonEmptyText, Text
 from mnemon.memory.fact import API, EntityType, Fact, FactEntity, FactType, MemoryType
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
-from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.memory import MemoryVersion, Provenance, StoredMemory
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.statements import MemoryStatement, StatementResult
 from mnemon.memory.todos.store import NewTodo
@@ -108,8 +108,16 @@ class ProvenanceOut(ApiModel):
 
     turn_id: str
     message_id: str
+    start: int
+    """Offset of the quote's first character in the message."""
+    end: int
     quote: str
     at: Instant
+
+    @classmethod
+    def from_provenance(cls, said: Provenance) -> Self:
+        """Return the response for one time that a memory was said."""
+        return cls(**vars(said))
 
 
 class MemoryOut(ApiModel):
@@ -149,10 +157,7 @@ class MemoryOut(ApiModel):
     @classmethod
     def from_memory(cls, memory: StoredMemory, user_id: str) -> Self:
         """Return the response for a stored memory; `user_id` is the application's name for the person."""
-        provenance = [
-            ProvenanceOut(turn_id=one.turn_id, message_id=one.message_id, quote=one.quote, at=one.at)
-            for one in memory.provenance
-        ]
+        provenance = [ProvenanceOut.from_provenance(one) for one in memory.provenance]
         fields = {name: value for name, value in vars(memory).items() if name in cls.model_fields}
         subtype = Subtype(entity_type=memory.entity_type, fact_type=memory.fact_type)
         lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources), "provenance": provenance}
@@ -216,7 +221,7 @@ def stated_out(stated: StatementResult) -> StatedOut:
 
 
 class VersionOut(ApiModel):
-    """A version of a memory's text."""
+    """A version of a memory's text, with its own source, quotes and number of mentions."""
 
     version: int
     content: str
@@ -230,13 +235,17 @@ class VersionOut(ApiModel):
     valid_to: Instant | None
     recorded_at: Instant
     reason: str | None
+    mentions: int
     current: bool
+    provenance: list[ProvenanceOut]
 
     @classmethod
     def from_version(cls, one: MemoryVersion) -> Self:
         """Return the response for an earlier or current version of a memory's text."""
         fields = {name: value for name, value in vars(one).items() if name != "number"}
-        return cls(version=one.number, **{**fields, "trust": coarse_trust(one.trust), "trust_level": one.trust})
+        trust = {"trust": coarse_trust(one.trust), "trust_level": one.trust}
+        provenance = [ProvenanceOut.from_provenance(said) for said in one.provenance]
+        return cls(version=one.number, **{**fields, **trust, "provenance": provenance})
 
 
 class UnfoldedOut(ApiModel):

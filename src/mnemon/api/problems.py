@@ -3,7 +3,7 @@ in the OpenAPI document, where each status has one component with its codes.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -36,6 +36,8 @@ STATUS_BY_ERROR: dict[type[MnemonError], int] = {
     errors.Unavailable: 503,
 }
 _RETRY_AFTER_S = 2
+_PROGRAM_PATHS = ("/api/", "/v1/", "/mcp")
+"""Paths below which an unknown route is answered with a problem, whatever the client accepts."""
 
 
 def status_of(error: MnemonError) -> int:
@@ -98,12 +100,14 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
     faults = tuple(
         FieldFault(
             pointer=pointer_to(fault["loc"], error.body, missing=fault["type"] == "missing"),
-            detail=_plain_message(fault["msg"]),
+            detail=_plain_message(fault),
         )
         for fault in found
     )
     named = ", ".join(dict.fromkeys(fault.pointer for fault in faults[:5]))
-    detail = f"The request is invalid: see `errors` for {named}. /openapi.json describes what is accepted."
+    detail = f"The request is invalid: see `errors` for {named}."
+    if getattr(request.scope.get("route"), "include_in_schema", True):
+        detail += " /openapi.json describes what is accepted."
     return problem(request.state.request_id, 422, detail, "invalid_request", faults)
 
 
@@ -117,6 +121,9 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, ClientDisconnect):
         raise error.__cause__
     code = FRAMEWORK_CODES.get(error.status_code, "invalid_request")
+    if code == "no_such_route" and _is_for_reader(request):
+        page: Response = await request.app.state.missing_page(request)
+        return page
     detail = "This path does not exist." if code == "no_such_route" else f"{str(error.detail).rstrip('.')}."
     if code == "method_not_allowed":
         detail = f"This path does not take {request.method}."
@@ -127,6 +134,14 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
     if code == "method_not_allowed":
         response.headers["Allow"] = ", ".join(sorted(_methods_of_path(request)))
     return response
+
+
+def _is_for_reader(request: Request) -> bool:
+    """Say whether a browser asks for a page to show, and not for something under a path of programs."""
+    path = request.url.path
+    if request.method not in {"GET", "HEAD"} or path.startswith(_PROGRAM_PATHS) or path.endswith(".json"):
+        return False
+    return "text/html" in request.headers.get("accept", "").lower()
 
 
 def _methods_of_path(request: Request) -> set[str]:
@@ -162,9 +177,13 @@ def _has_member(value: object, step: int | str) -> bool:
     return isinstance(value, dict) and step in value
 
 
-def _plain_message(message: str) -> str:
-    """Return pydantic's message without its prefix "Value error, "."""
-    return message.removeprefix("Value error, ")
+def _plain_message(fault: Mapping[str, Any]) -> str:
+    """Return pydantic's message without its prefix "Value error, ", and in the words of HTTP and JSON."""
+    if tuple(fault["loc"]) == ("body",) and fault["type"] == "missing":
+        return "There is no body; send a JSON object"
+    if fault["type"] in {"model_attributes_type", "model_type", "dict_type"}:
+        return "Input should be a JSON object"
+    return str(fault["msg"]).removeprefix("Value error, ")
 
 
 STATUSES_EVERYWHERE = (405, 408, 413, 422, 431, 503)

@@ -88,10 +88,13 @@ async def cancel(run_id: str, door: WriteDoor) -> Response:
 
 @router.post("/{run_id}/re-examine", status_code=202, responses=write_responses(RunOut, status=202))
 async def re_examine(run_id: str, door: WriteDoor) -> Response:
-    """Queue a run that examines the decision again; 409 `not_re_examinable` says why it cannot be."""
-    cards = cards_of(door)
+    """Queue a run that examines the decision again.
+
+    409 `not_re_examinable` says why it cannot be; 409 `model_required`, that no language model is set.
+    """
+    cards, llm = cards_of(door), door.services.llm
     return await door.write(
-        lambda tx: request_re_examination(tx, door.org, run_id, cards), run_renderer(door), status=202
+        lambda tx: request_re_examination(tx, door.org, run_id, cards, llm), run_renderer(door), status=202
     )
 
 

@@ -47,13 +47,17 @@ def _recorded_out(made: RecordedTurn, door: Door) -> RecordedOut:
 
 @router.get("/{turn_id}", responses=responses_for(TurnOut))
 async def get_turn(turn_id: TurnId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """Return a turn, and what its reflection stored, updated, skipped and rejected."""
+    """Return a turn, and what its reflection stored, updated, skipped and rejected.
+
+    Rejected proposals about the engagement or the agent state need the scope that opens those.
+    """
     async with door.tx() as tx:
         stored = await turns.find_turn(tx, door.visible_scope, turn_id)
         if stored is None:
             raise NotFound("turn")
         reflection = await reflections.find(tx, stored.turn.scope, turn_id)
-    return door.reply(TurnOut.from_turn(stored, reflection, SECTION_LABELS))
+    shown = reflection.visible_to(door.principal.grants) if reflection else None
+    return door.reply(TurnOut.from_turn(stored, shown, SECTION_LABELS))
 
 
 @router.post("/{turn_id}/reflect", status_code=202, responses=write_responses(ReflectionOut, status=202))
@@ -64,6 +68,9 @@ async def reflect_again(turn_id: TurnId, door: Annotated[Door, needs(Grant.CHAT)
         """Queue the turn's reflection again; raise unless it failed or is parked."""
         return await rerun_reflection(tx, door.visible_scope, turn_id)
 
+    grants = door.principal.grants
     return await door.write(
-        requeue_reflection, lambda made: ReflectionOut.from_reflection(made, SECTION_LABELS), status=202
+        requeue_reflection,
+        lambda made: ReflectionOut.from_reflection(made.visible_to(grants), SECTION_LABELS),
+        status=202,
     )

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Path, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import Field, ValidationError
+from pydantic import Discriminator, Field, Tag, ValidationError
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
@@ -16,7 +16,7 @@ from mnemon.custody.forget_person import forget_person
 from mnemon.custody.ledger import Receipt
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, WrongMediaType
-from mnemon.input_checks import check_text
+from mnemon.input_checks import check_text, parse_json
 from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.person_lock import lock_people
 from mnemon.memory.spine import SpinePart, SpineVersion
@@ -73,10 +73,17 @@ class SeedEntryIn(ApiModel):
         )
 
 
+SeedFact = Annotated[
+    Annotated[SeedEntryIn, Tag("object")] | Annotated[NonEmptyText, Tag("text")],
+    Discriminator(lambda fact: "text" if isinstance(fact, str) else "object"),
+]
+"""A fact as an object or as a plain text; told apart first, so that a fault is reported for the one that was meant."""
+
+
 class SeedIn(ApiModel):
     """A person's profile: facts as objects or plain texts."""
 
-    profile: Annotated[list[SeedEntryIn | NonEmptyText], Field(max_length=MAX_SEED_ENTRIES)]
+    profile: Annotated[list[SeedFact], Field(max_length=MAX_SEED_ENTRIES)]
 
     def as_entries(self) -> tuple[SeedEntry, ...]:
         """Return the facts of the posted profile as entries of the person's seed."""
@@ -176,10 +183,14 @@ _SEED_ENTRY = {
         "entity": {
             "type": "object",
             "required": ["type", "label"],
-            "properties": {"type": {"enum": list(EntityType)}, "label": {"type": "string", "minLength": 1}},
+            "properties": {
+                "type": {"enum": list(EntityType)},
+                "label": {"type": "string", "minLength": 1, "maxLength": 200},
+            },
         },
     },
 }
+_SEED_TEXT = {"type": "string", "minLength": 1, "maxLength": 20_000}
 _SEED_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -188,7 +199,13 @@ _SEED_BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["profile"],
-                    "properties": {"profile": {"type": "array", "maxItems": MAX_SEED_ENTRIES, "items": _SEED_ENTRY}},
+                    "properties": {
+                        "profile": {
+                            "type": "array",
+                            "maxItems": MAX_SEED_ENTRIES,
+                            "items": {"anyOf": [_SEED_ENTRY, _SEED_TEXT]},
+                        }
+                    },
                 }
             },
             "text/plain": {"schema": {"type": "string", "description": "One fact per line."}},
@@ -206,12 +223,12 @@ async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
             raise WrongMediaType(
                 "A seed is JSON, or text with one fact per line. Send `Content-Type: application/json` or `text/plain`."
             )
+        value = parse_json(body)
         try:
-            return SeedIn.model_validate_json(body).as_entries()
+            return SeedIn.model_validate(value).as_entries()
         except ValidationError as error:
-            raise RequestValidationError(
-                [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
-            ) from None
+            faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
+            raise RequestValidationError(faults, body=value) from None
     try:
         entries = parse_profile(check_text(body.decode()))
     except ValueError:
@@ -266,9 +283,20 @@ _NDJSON_RESPONSES: dict[int | str, Any] = {
 
 @router.get("/{user_id:any}/export", responses=_NDJSON_RESPONSES, response_class=Response)
 async def export_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
-    """Export everything that is stored about the person, as of one moment, one JSON row per line."""
+    """Export everything that is stored about the person, as of one moment, one JSON row per line.
+
+    Agent states are left out for a key without `agent-state:read`, and what models answered when they reflected for one
+    without that or `engagement:read`.
+    """
     # Audited as a write although it changes nothing: it takes a person's whole data out.
-    file = await export_to_file(door.services.db, door.person_scope(user_id), record=door.audit_write)
+    sees_state = door.has_grant(Grant.AGENT_STATE_READ)
+    file = await export_to_file(
+        door.services.db,
+        door.person_scope(user_id),
+        record=door.audit_write,
+        agent_state=sees_state,
+        answers=sees_state and door.has_grant(Grant.ENGAGEMENT_READ),
+    )
     return StreamingResponse(file_chunks(file), media_type="application/x-ndjson")
 
 

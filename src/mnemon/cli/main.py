@@ -5,10 +5,14 @@ Commands import what they need inside their functions, so that `--help` does not
 
 import importlib
 import os
+import sys
+from collections.abc import Mapping, Sequence
 
 import typer
 
 from mnemon.cli import keys, serve
+from mnemon.cli.safe_text import safe_markup
+from mnemon.cli.terminal import err
 
 # Keep each query on one core: BLAS threads would wait for each other longer than they compute.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -70,4 +74,24 @@ for _name in COMMAND_MODULES:
 
 def main() -> None:
     """Run the command line; the entry point of the package."""
+    _refuse_undecodable(sys.argv[1:], os.environ)
     app()
+
+
+def _refuse_undecodable(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Exit with 2 for an argument or a variable of Mnemon that is not UTF-8.
+
+    Python decodes such bytes to lone surrogates, which nothing further down can print, send or store.
+    """
+    found = [f"argument {number}" for number, text in enumerate(arguments, 1) if not _is_decoded(text)]
+    found += [name for name, text in environment.items() if name.startswith("MNEMON_") and not _is_decoded(text)]
+    if found:
+        named = ascii(found[0])[1:-1]
+        words = "is not UTF-8. Write it in UTF-8, or leave it out."
+        err.print(f"[bold red]error[/] {safe_markup(named)} {safe_markup(words)}", soft_wrap=True)
+        raise SystemExit(2)
+
+
+def _is_decoded(text: str) -> bool:
+    """Say whether an argument or variable could be decoded whole."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

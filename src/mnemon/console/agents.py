@@ -111,13 +111,15 @@ async def listed(visit: PageRequest) -> PageContent:
 
 @page(router, "/agents/new", "agent_edit.html", grant=Grant.AGENTS_WRITE)
 async def new(visit: PageRequest) -> PageContent:
-    """Show the page with the form for a new agent."""
+    """Show the page with the form for a new agent, and the agents that it may lead."""
+    visit.require_grant(Grant.AGENTS_READ)
     return await _agent_form(visit, None)
 
 
 @page(router, "/agents/{agent_id}/edit", "agent_edit.html", grant=Grant.AGENTS_WRITE)
 async def edit(visit: PageRequest, agent_id: str) -> PageContent:
-    """Show the page with the form for changing an agent."""
+    """Show the page with the form for changing an agent, as it is now."""
+    visit.require_grant(Grant.AGENTS_READ)
     async with visit.tx() as tx:
         agent = await agents.get_agent(tx, visit.org_scope, agent_id)
     return await _agent_form(visit, agent)
@@ -190,7 +192,7 @@ async def wake(visit: PageRequest, form: dict[str, str], agent_id: str) -> Actio
         prompt="" if len(prompt) <= MAX_MESSAGE_CHARS else f"A prompt has at most {MAX_MESSAGE_CHARS} characters."
     )
     async with visit.tx() as tx:
-        run = await request_run(tx, visit.org_scope, agent_id, prompt or None)
+        run = await request_run(tx, visit.org_scope, agent_id, prompt or None, visit.services.llm)
         visit.audit_write(tx, "run agent", agent_id)
     return ActionRedirect(to=f"/runs/{run.id}", notice="Run queued. This page follows it.")
 

@@ -54,12 +54,12 @@ async def _jobs_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 
 @router.get("/live")
-async def live(request: Request, topic: str) -> Response:
+async def live(request: Request, topic: str = "") -> Response:
     """Stream a `changed` event whenever the topic's page should reload, until session, key or server end."""
     visit = await admit_request(request)
     name, _, argument = topic.partition(":")
     if name not in _topics:
-        raise NotFound("topic")
+        raise NotFound("topic", detail=f"Name one of these as `?topic=`: {', '.join(sorted(_topics))}.")
     version_query, grant = _topics[name]
     visit.require_grant(grant)
     seen = request.headers.get("Last-Event-ID", "")

@@ -8,6 +8,7 @@ shows a refused form again.
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -253,6 +254,18 @@ async def _handle_errors(request: Request, work: Callable[[], Awaitable[Response
     for name, value in SECURITY_HEADERS.items():
         response.headers[name] = value
     return response
+
+
+async def show_missing_page(request: Request) -> Response:
+    """Return the error page for an address that is no page, with the console's navigation when signed in."""
+
+    async def refuse_address() -> Response:
+        """Raise NotFound, after the session was looked up for the navigation."""
+        with suppress(Unauthenticated):
+            await admit_request(request)
+        raise NotFound("page", detail="There is no such page. Check the address.", code="no_such_route")
+
+    return await _handle_errors(request, refuse_address)
 
 
 def _status_code(error: MnemonError) -> int:

@@ -87,7 +87,7 @@ async def run(visit: PageRequest, run_id: str) -> PageContent:
 async def re_examine(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
     """Queue a run of the same agent that re-examines this run's decision."""
     async with visit.tx() as tx:
-        made = await request_re_examination(tx, visit.org_scope, run_id, _load_cards(visit))
+        made = await request_re_examination(tx, visit.org_scope, run_id, _load_cards(visit), visit.services.llm)
         visit.audit_write(tx, "re-examine run", run_id)
     return ActionRedirect(
         to=return_path(form, f"/runs/{made.id}"),

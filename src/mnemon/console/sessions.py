@@ -62,10 +62,12 @@ async def session(visit: PageRequest, session_id: str) -> PageContent:
         after = await _turns_before_page(visit, tx, scope, last)
         shown = await turns.list_session_turns(tx, scope, session_id, most=MAX_TURNS, after=after)
         ids = [one.turn.id for one in shown]
-        reflected = await reflections.find_for_turns(tx, scope, ids)
+        found_reflections = await reflections.find_for_turns(tx, scope, ids)
         remembered = await remembered_by(tx, scope, ids)
         rolling = await state.list_rolling_summaries(tx, scope, most=MAX_ROLLING_SUMMARIES)
         followed_by = await overview.list_successors(tx, scope, session_id)
+    grants = visit.principal.grants
+    reflected = {turn_id: one.visible_to(grants) for turn_id, one in found_reflections.items()}
     data = {
         "session": found,
         "runs": not has_ended(found, tx.now, boundary_from_settings(visit.services.settings)),

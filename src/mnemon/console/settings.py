@@ -173,8 +173,13 @@ async def privacy(visit: PageRequest) -> PageContent:
 async def export(visit: PageRequest) -> Response:
     """Return a download of everything that is stored about a person."""
     person = visit.person_scope(visit.asked("user"))
+    sees_state = visit.principal.may(Grant.AGENT_STATE_READ)
     file = await export_to_file(
-        visit.services.db, person, record=lambda tx: visit.audit_write(tx, "export person", person.user)
+        visit.services.db,
+        person,
+        record=lambda tx: visit.audit_write(tx, "export person", person.user),
+        agent_state=sees_state,
+        answers=sees_state and visit.principal.may(Grant.ENGAGEMENT_READ),
     )
     named = {"Content-Disposition": 'attachment; filename="mnemon-export.ndjson"'}
     return StreamingResponse(file_chunks(file), media_type="application/x-ndjson", headers=named)

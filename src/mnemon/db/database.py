@@ -99,6 +99,7 @@ class Database:
         self._timeout_s = timeout_s
         self._prepared = prepared
         self._listen_url = listen_url or (url if prepared else None)
+        self._told_silent = False
         self._pool = ConnectionPool(partial(self._open_connection, connection_class), size=pool_size)
 
     def now(self) -> datetime:
@@ -107,8 +108,6 @@ class Database:
 
     async def open(self) -> None:
         """Start opening connections to the database; requests wait until there is one."""
-        if self._listen_url is None:
-            log.warning("notifications_off", next_step="Set MNEMON_LISTEN_URL to a URL that goes past the pooler.")
         self._pool.open()
 
     async def close(self) -> None:
@@ -240,6 +239,10 @@ class Database:
     async def listen(self, channel: str) -> AsyncIterator[Listener]:
         """Open a separate connection that receives the channel's notifications; closed with the block."""
         if self._listen_url is None:
+            # Said to those who would listen, once: a command that needs no notification has nothing to mend.
+            if not self._told_silent:
+                self._told_silent = True
+                log.warning("notifications_off", next_step="Set MNEMON_LISTEN_URL to a URL that goes past the pooler.")
             yield SilentListener()
             return
         with self._translate_errors():

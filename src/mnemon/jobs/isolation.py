@@ -179,7 +179,7 @@ class ItemProcess:
         self._deadline = asyncio.get_running_loop().time() + wait_s
 
     async def _stop_child(self, process: asyncio.subprocess.Process) -> bool:
-        """Ask the child with SIGTERM to hand the item back; return whether it wrote an outcome."""
+        """Send the child SIGTERM and wait, without killing it; return whether it handed its item back."""
         self._deadline = asyncio.get_running_loop().time() + self._isolation.stop_s
         with suppress(ProcessLookupError):
             process.terminate()

@@ -22,7 +22,7 @@ from mnemon.jobs import store
 from mnemon.jobs.isolation import ChildNotStarted, Isolation, ItemProcess
 from mnemon.jobs.kind import Attempt, JobKind
 from mnemon.jobs.presence import WorkerPresence
-from mnemon.jobs.work import LeaseLost, WorkerDied, WorkItem, WorkTimedOut
+from mnemon.jobs.work import LeaseLost, WorkerDied, WorkItem, WorkTimedOut, next_step_after
 from mnemon.spans import span
 from mnemon.supervisor import end_tasks, supervise
 
@@ -358,16 +358,10 @@ def _log_outcome(item_log: structlog.stdlib.BoundLogger, outcome: str, error: Ex
         item_log.info("work_finished", outcome=outcome)
         return
     code = error.code if isinstance(error, MnemonError) else type(error).__name__
-    step = {
-        "failed": "No action needed: it is retried by itself.",
-        "parked": "`mnemon jobs list --status parked` tells why. Fix the cause, then retry it: "
-        "`mnemon jobs retry`, or the console's Jobs page.",
-        "left_to_lease": "No action needed: the item is claimed again when its lease runs out.",
-    }[outcome]
     item_log.warning(
         "work_finished",
         outcome=outcome,
         error=code,
-        next_step=step,
+        next_step=next_step_after(outcome, error),
         exc_info=None if isinstance(error, MnemonError) else error,
     )

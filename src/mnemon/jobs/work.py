@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from mnemon.errors import MnemonError
+from mnemon.errors import MnemonError, ModelDown, Unavailable
 
 
 class WorkStatus(StrEnum):
@@ -124,3 +124,36 @@ def work_status(*, parked_at: datetime | None, lease_until: datetime | None) -> 
     if parked_at is not None:
         return WorkStatus.PARKED
     return WorkStatus.RUNNING if lease_until is not None else WorkStatus.QUEUED
+
+
+_PASSING_CODES = frozenset(
+    {"child_not_started", "contended", "database_restarting", "outcome_unknown", "timed_out", "transaction_timeout"}
+)
+"""Errors that the next attempt may well not meet, without anybody doing something about them."""
+
+
+def next_step_after(outcome: str, error: Exception) -> str:
+    """Return what an operator should do about a failed attempt, for its log line; it quotes no content.
+
+    A retry alone does not bring back a revoked privilege, a full disk or a refused key, so those say what will.
+    """
+    if outcome == "parked":
+        return (
+            "`mnemon jobs list --status parked` tells why. Fix the cause, then retry it: "
+            "`mnemon jobs retry`, or the console's Jobs page."
+        )
+    again = (
+        "the item is claimed again when its lease runs out."
+        if outcome == "left_to_lease"
+        else "it is retried by itself."
+    )
+    if not isinstance(error, MnemonError):
+        return f"If it repeats, it is a bug in Mnemon: report it with this line. Meanwhile {again}"
+    if error.code in _PASSING_CODES:
+        return f"No action needed: {again}"
+    # A model's detail may quote what its server sent; that of any other `Unavailable` is a fixed sentence.
+    if isinstance(error, ModelDown):
+        return f"Look at the model_call or embedding_call line with the same job. Meanwhile {again}"
+    if isinstance(error, Unavailable):
+        return f"{error.detail} Meanwhile {again}"
+    return f"`mnemon jobs list` tells why, if it repeats. Meanwhile {again}"

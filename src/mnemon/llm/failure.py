@@ -6,12 +6,10 @@ are.
 """
 
 import re
-from dataclasses import dataclass
-from enum import StrEnum
 
 import httpx2
 
-from mnemon.errors import ModelDown
+from mnemon.llm.outcome import CallOutcome, ModelFailure
 
 UNAVAILABLE_CODE = "model_unavailable"
 UNUSABLE_CODE = "model_answer_unusable"
@@ -70,46 +68,6 @@ REQUEST_ERRORS: tuple[type[Exception], ...] = (
     AttributeError,
 )
 """Everything that a request may raise, with any vendor."""
-
-
-class CallOutcome(StrEnum):
-    """How a call to a model ended, for the log."""
-
-    OK = "ok"
-    BAD_ANSWER = "bad_answer"
-    """An answer came that cannot be used."""
-    TIMEOUT = "timeout"
-    REFUSED = "refused"
-    """The vendor will not answer this request, or not with this key."""
-    UNAVAILABLE = "unavailable"
-    CUT = "cut"
-    """The reply began and did not end."""
-    CANCELLED = "cancelled"
-    """The caller no longer waits for the answer."""
-    INTERNAL = "internal"
-    """A bug in Mnemon."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelFailure:
-    """One failed request: what to tell the caller, what to log, and whether to retry."""
-
-    detail: str
-    """The cause and the next step, for the caller; it quotes nothing from the server."""
-    code: str
-    outcome: CallOutcome
-    next_step: str
-    """What the operator should do, for the log."""
-    status: int | None = None
-    """The HTTP status the server answered with."""
-    again: bool
-    """Whether the same request may succeed when sent again."""
-    after: float | None = None
-    """Seconds the server asked to wait."""
-
-    def to_error(self) -> ModelDown:
-        """Return the failure as the ModelDown to raise."""
-        return ModelDown(self.detail, code=self.code)
 
 
 def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailure:

@@ -14,8 +14,8 @@ import structlog
 from prometheus_client import Counter, Histogram
 
 from mnemon.errors import ModelDown
-from mnemon.llm.failure import CallOutcome, ModelFailure
 from mnemon.llm.offline import OFFLINE_NAME
+from mnemon.llm.outcome import CallOutcome, ModelFailure
 from mnemon.llm.protocol import ChatEvent, Llm, LlmAnswer, LlmChatRequest, LlmQuestion, Purpose, ReplyFinished, Usage
 from mnemon.spans import span
 

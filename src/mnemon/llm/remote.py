@@ -12,7 +12,6 @@ from mnemon.event_loop import RequestPriority
 from mnemon.input_checks import storable_json, storable_text
 from mnemon.llm.failure import (
     REQUEST_ERRORS,
-    ModelFailure,
     UnusableAnswer,
     classify_failure,
     cut_off_failure,
@@ -21,6 +20,7 @@ from mnemon.llm.failure import (
     unusable_failure,
 )
 from mnemon.llm.meter import ModelCall
+from mnemon.llm.outcome import ModelFailure
 from mnemon.llm.protocol import (
     ChatEvent,
     Json,

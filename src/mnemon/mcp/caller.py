@@ -8,7 +8,7 @@ from mnemon.access.grants import Grant, Principal, other_person_error
 from mnemon.access.idempotency import check_key
 from mnemon.access.keys import authenticate
 from mnemon.access.rate import RateLimit
-from mnemon.errors import NotAllowed, Unauthenticated
+from mnemon.errors import Invalid, NotAllowed, Unauthenticated
 from mnemon.input_checks import check_name
 from mnemon.runs.tokens import authenticate_run_token, parse_run_token
 from mnemon.scope import Scope, person_scope
@@ -64,13 +64,12 @@ async def authenticate_request(request: Request, services: Services, rate_limit:
     # Counted before the names are looked up, so that refused requests count too.
     rate_limit.count_request(principal.org_id, principal.key_id)
     names = {name: _parse_name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
+    tools = request.query_params.get("tools") or None
+    if tools not in (None, SERVER_MEMORY_TOOLS):
+        raise Invalid(f"`tools` in the address is `{SERVER_MEMORY_TOOLS}`, or left out for Mnemon's own tools.")
     caller = await _caller_for_person(services, principal, **names)
     key = request.headers.get("Idempotency-Key")
-    return replace(
-        caller,
-        server_memory=request.query_params.get("tools") == SERVER_MEMORY_TOOLS,
-        idempotency_key=None if key is None else check_key(key),
-    )
+    return replace(caller, server_memory=tools is not None, idempotency_key=None if key is None else check_key(key))
 
 
 async def authenticate_key(services: Services, rate_limit: RateLimit, bearer: str, **names: str | None) -> McpCaller:

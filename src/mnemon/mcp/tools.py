@@ -16,7 +16,7 @@ from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import load_tool_view
 from mnemon.errors import Conflict, MnemonError
-from mnemon.input_checks import describe_validation_error
+from mnemon.input_checks import check_json, describe_validation_error
 from mnemon.logs import note_error
 from mnemon.mcp.caller import McpCaller, as_tool_caller
 from mnemon.memory.recall.search import prepare_query
@@ -74,7 +74,8 @@ class McpTools:
             message = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
             return error_result(message, code="no_such_tool")
         try:
-            arguments = tool.arguments.model_validate(given)
+            # Ahead of the validation, which would wrap the error and lose its code.
+            arguments = tool.arguments.model_validate(check_json(dict(given)))
             text = tool.text_to_embed(arguments)
             tool_caller = as_tool_caller(caller, self._services)
             # Before the transaction: embedding and indexing take long and must hold no connection.

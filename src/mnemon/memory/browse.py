@@ -13,7 +13,11 @@ from mnemon.memory.claims import sort_by_trust
 from mnemon.memory.entities.store import load_aliases
 from mnemon.memory.lifecycle import ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.version_quotes import versions_with_quotes
 from mnemon.scope import Scope
+
+MOST_QUOTES = 500
+"""The most quotes that are read for a memory's history, over all of its versions."""
 
 
 async def scope_of_memory(tx: Tx, scope: Scope, memory_id: str) -> Scope:
@@ -47,9 +51,10 @@ async def list_memories(
 
 
 async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[MemoryVersion]:
-    """Return every version of a memory in the order of validity, the current one last."""
+    """Return every version of a memory with its own quotes, in the order of validity, the current one last."""
     memory = await get_memory(tx, scope, memory_id)
     recorded = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
+    quotes = (await store.recorded_quotes(tx, scope, [memory_id], most=MOST_QUOTES)).get(memory_id, ())
     # Repeats only record who else said it; they are no states of the memory.
     past = [one for one in recorded if not one.is_repeat]
     current = MemoryVersion(
@@ -64,9 +69,10 @@ async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Memory
         valid_to=memory.valid_to,
         recorded_at=memory.updated_at,
         reason=memory.note,
+        mentions=memory.mentions,
         current=True,
     )
-    return (*past, current)
+    return versions_with_quotes([*past, current], quotes, most=store.MOST_PROVENANCE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.memory import store
 from mnemon.memory.fact import API, Fact, FactEntity
-from mnemon.memory.importance import CRITICAL
+from mnemon.memory.importance import CRITICAL, unquoted_confidence
 from mnemon.memory.keys import withdrawn_key
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
 from mnemon.memory.memory import MemoryVersion, StoredMemory
@@ -101,8 +101,9 @@ def refuse_if_replaced(held: StoredMemory, status: ArchiveStatus | None) -> None
 
 
 def _attribute_to(memory: StoredMemory, source: str) -> StoredMemory:
-    """Return the memory as a statement of this source, since nobody else said the new text."""
-    return replace(memory, source=source, origin=source, trust=trust_of(source))
+    """Return the memory as a statement of this source, as certain as that is: nobody else said the new text."""
+    trust = trust_of(source)
+    return replace(memory, source=source, origin=source, trust=trust, confidence=unquoted_confidence(trust))
 
 
 async def _restate_claim(
@@ -200,7 +201,14 @@ async def restore_memory(
                 # Whoever brings back a text that was trusted less vouches for it.
                 restored = _attribute_to(change.memory, source)
             else:
-                restored = replace(change.memory, source=earlier.source, origin=earlier.origin, trust=earlier.trust)
+                restored = replace(
+                    change.memory,
+                    source=earlier.source,
+                    origin=earlier.origin,
+                    trust=earlier.trust,
+                    confidence=earlier.confidence,
+                    mentions=earlier.mentions,
+                )
             change = replace(change, memory=restored)
     memory = change.memory
     # Without a version the call means "make it active", which raises Conflict for an active memory.

@@ -7,7 +7,7 @@ import re
 
 from mnemon.memory.fact import EntityType, Fact, FactType, MemoryType
 from mnemon.memory.keys import make_slug
-from mnemon.memory.trust import speaks_for_person
+from mnemon.memory.trust import Trust, speaks_for_person
 
 TRIVIAL, STANDARD, SIGNIFICANT, CRITICAL = 0, 1, 2, 3
 
@@ -76,11 +76,16 @@ def confidence_of(fact: Fact) -> float:
         return fact.confidence
     own, quote = speaks_for_person(fact.effective_trust), fact.quoted_text
     if quote is None:
-        return 1.0 if own else 0.7
+        return unquoted_confidence(fact.effective_trust)
     hedged = _HEDGE.search(quote) is not None
     if not own:
         return 0.4 if hedged else 0.6
     return 0.6 if hedged else 0.9
+
+
+def unquoted_confidence(trust: Trust) -> float:
+    """Return how certain a statement of this trust is that quotes nobody: 1 for the person's or operator's word."""
+    return 1.0 if speaks_for_person(trust) else 0.7
 
 
 SESSIONS_UNTIL_SIGNIFICANT = 3

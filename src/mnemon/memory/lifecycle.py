@@ -92,6 +92,9 @@ class VersionSpan:
 class Repeat:
     """The statement is what was known for that time already: one more mention."""
 
+    number: int
+    """The version that said so."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Supersede:
@@ -145,7 +148,7 @@ def place_statement(timeline: Sequence[VersionSpan], content: str, at: datetime)
     if at < current.valid_from:
         return _place_before(timeline, content, at)
     if has_same_words(content, current.content):
-        return Repeat()
+        return Repeat(number=current.number)
     # Between `valid_from` and `stated_at` the current text was stated more than once, so it was true at both ends.
     if at >= current.stated_at:
         return Supersede(valid_from=at)
@@ -159,7 +162,7 @@ def _place_before(timeline: Sequence[VersionSpan], content: str, at: datetime) -
     following = timeline[later]
     earlier = timeline[later - 1] if later else None
     if earlier and has_same_words(content, earlier.content):
-        return Repeat()
+        return Repeat(number=earlier.number)
     before = earlier.number if earlier else None
     if has_same_words(content, following.content):
         return ExtendBack(number=following.number, valid_from=at, before=before)

@@ -14,6 +14,9 @@ class Provenance:
 
     turn_id: str
     message_id: str
+    start: int
+    """Offset of the quote's first character in the message."""
+    end: int
     quote: str
     at: datetime
 
@@ -51,7 +54,7 @@ class StoredMemory:
     """Why it was last changed by hand or by upkeep."""
     confidence: float
     mentions: int
-    """How often it was stated."""
+    """How often its current text was stated."""
     valid_from: datetime
     valid_to: datetime | None
     stated_at: datetime
@@ -69,7 +72,7 @@ class StoredMemory:
     revision: int
     """The person's revision after its last change."""
     provenance: tuple[Provenance, ...] = ()
-    """The latest statements, newest first."""
+    """The latest statements of its current text, newest first."""
 
     @property
     def mark(self) -> str | None:
@@ -114,7 +117,11 @@ class MemoryVersion:
     recorded_at: datetime
     reason: str | None
     """Why it was replaced, if a reason was given."""
+    mentions: int = 1
+    """How often its words were stated while it was current."""
     current: bool = False
+    provenance: tuple[Provenance, ...] = ()
+    """The latest statements of its words, newest first; loaded for the history alone."""
 
     @property
     def is_repeat(self) -> bool:

@@ -66,6 +66,8 @@ class MemoryChange:
     """Whether the current text changed within its version, so that its vector is that of the old wording."""
     why: str | None = None
     """Why the statement was skipped; None if it was not."""
+    mentioned: tuple[int, ...] = ()
+    """Numbers of past versions whose words were stated once more."""
     withdrawn: tuple[int, ...] = ()
     """Numbers of past versions that now count as never said."""
 
@@ -174,8 +176,11 @@ def update_memory(
     placement = place_statement(spans, fact.content, at)
     # A repeat of a past version says nothing about the current text.
     current = isinstance(placement, Supersede) or (isinstance(placement, Repeat) and at >= held.valid_from)
-    stated = _add_mention(held, fact, stamp, current=current)
+    said = placement.number if isinstance(placement, Repeat | ExtendBack) else None
+    stated = _add_mention(held, fact, stamp, current=current, counts=said == held.version)
     change = _apply_placement(stated, held, fact, placement, at, stamp)
+    if said is not None and said != held.version:
+        change = replace(change, mentioned=(said,))
     if isinstance(placement, Repeat) and current and fact.said_by != held.origin:
         repeat = record_repeat(past, fact, at)
         return replace(change, versions=repeat.versions, moved=repeat.moved)
@@ -239,11 +244,16 @@ def _take_over(
     return replace(_supersede_memory(stated, held, fact, at, stamp), moved=moved)
 
 
-def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool) -> StoredMemory:
-    """Return the memory with one more mention; the fact's importance, confidence and pin count if it is current."""
+def _add_mention(
+    held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool, counts: bool = True
+) -> StoredMemory:
+    """Return the memory with one more mention if the fact `counts` as one of its current text.
+
+    The fact's importance, confidence and pin count if it is `current`.
+    """
     mentioned = replace(
         held,
-        mentions=held.mentions + 1,
+        mentions=held.mentions + counts,
         revision=stamp.revision,
         updated_at=max(held.updated_at, stamp.at) if current else held.updated_at,
     )
@@ -302,6 +312,7 @@ def _supersede_memory(
         origin=fact.said_by,
         trust=fact.effective_trust,
         confidence=confidence_of(fact),
+        mentions=1,
         valid_from=since,
         stated_at=since,
         version=held.versions + 1,
@@ -315,11 +326,15 @@ def _supersede_memory(
 def rewrite_content(
     held: StoredMemory, content: str, *, at: datetime, reason: str | None, revision: int
 ) -> MemoryChange:
-    """Return the change of a memory's text by hand; the earlier text becomes a version valid until now."""
+    """Return the change of a memory's text by hand; the earlier text becomes a version valid until now.
+
+    The new text begins with one mention of its own.
+    """
     since = max(at, held.valid_from)
     memory = replace(
         held,
         content=content,
+        mentions=1,
         note=reason,
         valid_from=since,
         stated_at=max(since, held.stated_at),
@@ -346,4 +361,5 @@ def version_of(held: StoredMemory, *, number: int, until: datetime, reason: str 
         valid_to=until,
         recorded_at=held.updated_at,
         reason=reason,
+        mentions=held.mentions,
     )

@@ -19,10 +19,11 @@ where org_id = %(org_id)s and user_id = %(user_id)s and id = any(%(ids)s);
 select m.*, told.*
 from memories m
 cross join lateral (
-  select array_agg(p.turn_id) as turn_ids, array_agg(p.message_id) as message_ids, array_agg(p.quote) as quotes,
-    array_agg(p.at) as times
+  select array_agg(p.content_hash) as all_content_hash, array_agg(p.turn_id) as all_turn_id,
+    array_agg(p.message_id) as all_message_id, array_agg(p.starts) as all_starts, array_agg(p.ends) as all_ends,
+    array_agg(p.quote) as all_quote, array_agg(p.at) as all_at
   from (
-    select turn_id, message_id, quote, at from memory_provenance
+    select content_hash, turn_id, message_id, starts, ends, quote, at from memory_provenance
     where org_id = m.org_id and user_id = m.user_id and memory_id = m.id
     order by at desc, message_id desc, starts desc
     limit %(most)s) p) told
@@ -63,17 +64,22 @@ order by memory_id, valid_from, number;
 -- name: insert_version
 insert into memory_versions (
   org_id, user_id, memory_id, number, content, importance, confidence, source, origin, trust, trust_level, valid_from, valid_to,
-  reason,
+  reason, mentions,
   recorded_at)
 values (
   %(org_id)s, %(user_id)s, %(memory_id)s, %(number)s, %(content)s, %(importance)s, %(confidence)s, %(source)s,
-  %(origin)s, %(trust)s, %(trust_level)s, %(valid_from)s, %(valid_to)s, %(reason)s, %(recorded_at)s);
+  %(origin)s, %(trust)s, %(trust_level)s, %(valid_from)s, %(valid_to)s, %(reason)s, %(mentions)s, %(recorded_at)s);
 
 -- name: move_version
 -- A statement that came late changes since when or until when a version held.
 update memory_versions set
   valid_from = coalesce(%(valid_from)s, valid_from), valid_to = coalesce(%(valid_to)s, valid_to)
 where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = %(memory_id)s and number = %(number)s;
+
+-- name: mention_versions
+-- The words of these past versions were said once more.
+update memory_versions set mentions = mentions + 1
+where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = %(memory_id)s and number = any(%(numbers)s);
 
 -- name: withdraw_versions
 -- The source of these versions was taken back: they count as never said.
@@ -377,8 +383,8 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s
 group by ref order by number desc, ref limit 50
 
 -- name: of_turns
--- What these turns said that is remembered.
-select p.turn_id, m.id, m.content, m.type, m.status, m.persona_id, p.quote
+-- What these turns said that is remembered, with the hash of the text it was remembered as.
+select p.turn_id, p.content_hash, m.id, m.content, m.versions, m.type, m.status, m.persona_id, p.quote
 from memory_provenance p
 join memories m on m.org_id = p.org_id and m.user_id = p.user_id and m.id = p.memory_id
 where p.org_id = %(org_id)s and p.user_id = %(user_id)s and p.turn_id = any(%(turns)s)

@@ -166,6 +166,8 @@ class FactBatch:
         for number, (since, until) in change.moved.items():
             one = known[number]
             known[number] = replace(one, valid_from=since or one.valid_from, valid_to=until or one.valid_to)
+        for number in change.mentioned:
+            known[number] = replace(known[number], mentions=known[number].mentions + 1)
         in_order = sorted(known.values(), key=lambda one: (one.valid_from, one.number))
         self.past[change.memory.id] = tuple(in_order)
 

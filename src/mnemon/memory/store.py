@@ -1,7 +1,7 @@
 """SQL statements that read and write memories, their versions and their provenance."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from mnemon.db.rows import from_row
@@ -13,6 +13,7 @@ from mnemon.memory.lifecycle import ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, Provenance, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome
 from mnemon.memory.trust import Trust, coarse_trust, legacy_trust_of
+from mnemon.memory.version_quotes import RecordedQuote, with_own_quotes
 from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.memory")
@@ -45,7 +46,7 @@ async def by_ids_with_provenance(tx: Tx, scope: Scope, ids: Sequence[str]) -> li
     if not ids:
         return []
     rows = await tx.fetch_all(SQL["with_provenance"], **scope.owner_params, ids=list(ids), most=MOST_PROVENANCE)
-    return [memory_of(row, _provenance_of(row)) async for row in with_pauses(rows, _ROWS_BETWEEN_PAUSES)]
+    return [with_own_quotes(memory_of(row), _quotes_of(row)) async for row in with_pauses(rows, _ROWS_BETWEEN_PAUSES)]
 
 
 async def under_key(tx: Tx, scope: Scope, key: str) -> list[StoredMemory]:
@@ -69,18 +70,20 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
 
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Return the same memories, each with the latest messages in which it was said."""
-    rows = await tx.fetch_all(
-        SQL["provenance"], **scope.owner_params, ids=[one.id for one in memories], most=MOST_PROVENANCE
-    )
-    provenance_by_id: dict[str, list[Provenance]] = {}
-    for row in rows:
-        provenance = Provenance(turn_id=row["turn_id"], message_id=row["message_id"], quote=row["quote"], at=row["at"])
-        provenance_by_id.setdefault(row["memory_id"], []).append(provenance)
-    return [
-        replace(one, provenance=tuple(provenance_by_id.get(one.id, ())))
-        async for one in with_pauses(memories, _ROWS_BETWEEN_PAUSES)
-    ]
+    """Return the same memories, each with the latest messages in which its current text was said."""
+    quotes = await recorded_quotes(tx, scope, [one.id for one in memories], most=MOST_PROVENANCE)
+    return [with_own_quotes(one, quotes.get(one.id, ())) async for one in with_pauses(memories, _ROWS_BETWEEN_PAUSES)]
+
+
+async def recorded_quotes(
+    tx: Tx, scope: Scope, ids: Sequence[str], *, most: int
+) -> Mapping[str, Sequence[RecordedQuote]]:
+    """Return the latest quotes of each memory, of any of its versions, newest first, by memory id."""
+    quotes_by_id: dict[str, list[RecordedQuote]] = {}
+    for row in await tx.fetch_all(SQL["provenance"], **scope.owner_params, ids=list(ids), most=most):
+        columns = (row[name] for name in _QUOTE_COLUMNS)
+        quotes_by_id.setdefault(row["memory_id"], []).append(_quote_of(*columns))
+    return quotes_by_id
 
 
 async def recorded_statements(tx: Tx, scope: Scope, message_ids: Iterable[str]) -> set[StatementKey]:
@@ -113,6 +116,9 @@ async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -
         for number, (since, until) in change.moved.items():
             moved = {"memory_id": change.memory.id, "number": number, "valid_from": since, "valid_to": until}
             await tx.execute(SQL["move_version"], **scope.owner_params, **moved)
+        if change.mentioned:
+            numbers = {"memory_id": change.memory.id, "numbers": list(change.mentioned)}
+            await tx.execute(SQL["mention_versions"], **scope.owner_params, **numbers)
         if change.withdrawn:
             numbers = {"memory_id": change.memory.id, "numbers": list(change.withdrawn)}
             await tx.execute(SQL["withdraw_versions"], **scope.owner_params, **numbers)
@@ -218,27 +224,35 @@ async def names_in_use(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str | N
     return [(row["entity_label"], row["attribute"]) for row in rows]
 
 
-def _provenance_of(row: Row) -> tuple[Provenance, ...]:
+_QUOTE_COLUMNS = ("content_hash", "turn_id", "message_id", "starts", "ends", "quote", "at")
+
+
+def _quote_of(
+    digest: str, turn_id: str, message_id: str, start: int, end: int, quote: str, at: datetime
+) -> RecordedQuote:
+    """Return a recorded quote from its columns, in the order of `_QUOTE_COLUMNS`."""
+    said = Provenance(turn_id=turn_id, message_id=message_id, start=start, end=end, quote=quote, at=at)
+    return RecordedQuote(content_hash=digest, provenance=said)
+
+
+def _quotes_of(row: Row) -> Sequence[RecordedQuote]:
     """Return where a memory was said, from the arrays of a row of `with_provenance`."""
-    if row["times"] is None:
+    if row["all_at"] is None:
         return ()
-    columns = (row["turn_ids"], row["message_ids"], row["quotes"], row["times"])
-    return tuple(
-        Provenance(turn_id=turn_id, message_id=message_id, quote=quote, at=at)
-        for turn_id, message_id, quote, at in zip(*columns, strict=True)
-    )
+    columns = (row[f"all_{name}"] for name in _QUOTE_COLUMNS)
+    return [_quote_of(*values) for values in zip(*columns, strict=True)]
 
 
-def memory_of(row: Row, provenance: tuple[Provenance, ...] = ()) -> StoredMemory:
-    """Return a row of `memories` as a StoredMemory."""
-    origin = row["origin"] or row["source"]
-    return from_row(StoredMemory, row, origin=origin, trust=trust_of_row(row), provenance=provenance)
+def memory_of(row: Row) -> StoredMemory:
+    """Return a row of `memories` as a StoredMemory, without its provenance."""
+    return from_row(StoredMemory, row, origin=row["origin"] or row["source"], trust=trust_of_row(row), provenance=())
 
 
 def _version_of(row: Row) -> MemoryVersion:
     """Return a row of `memory_versions` as a MemoryVersion."""
-    origin = row["origin"] or row["source"]
-    return from_row(MemoryVersion, row, origin=origin, trust=trust_of_row(row), current=False)
+    return from_row(
+        MemoryVersion, row, origin=row["origin"] or row["source"], trust=trust_of_row(row), current=False, provenance=()
+    )
 
 
 def _memory_params(scope: Scope, memory: StoredMemory, now: datetime) -> dict[str, object]:

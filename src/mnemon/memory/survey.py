@@ -8,8 +8,9 @@ from typing import Any
 
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
+from mnemon.memory.keys import content_hash
 from mnemon.memory.memory import StoredMemory
-from mnemon.memory.store import memory_of
+from mnemon.memory.store import memory_of, past_versions
 from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.memory")
@@ -49,7 +50,9 @@ class TurnMemory:
 
     id: str
     content: str
-    """The current text, which a later turn may have changed."""
+    """The text as this turn was remembered; its quote where that version is not on record."""
+    replaced: bool
+    """Whether the memory says something else by now."""
     type: str
     status: str
     persona_id: str | None
@@ -184,11 +187,25 @@ def _has_wanted_values(row: Row, filters: SurveyFilters, apart_from: str = "") -
 
 
 async def memories_by_turn(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, list[TurnMemory]]:
-    """Return the memories that these turns of the person stated, by turn."""
+    """Return the memories that these turns of the person stated, by turn, each in the words of its version then."""
+    rows = await tx.fetch_all(SQL["of_turns"], org_id=scope.org_id, user_id=scope.user, turns=list(turn_ids))
+    changed = sorted({row["id"] for row in rows if row["versions"] > 1})
+    past = await past_versions(tx, scope, changed)
     found: dict[str, list[TurnMemory]] = {}
-    for row in await tx.fetch_all(SQL["of_turns"], org_id=scope.org_id, user_id=scope.user, turns=list(turn_ids)):
-        found.setdefault(row.pop("turn_id"), []).append(TurnMemory(**row))
+    for row in rows:
+        turn_id, texts = row.pop("turn_id"), [one.content for one in past.get(row["id"], ())]
+        found.setdefault(turn_id, []).append(_turn_memory(row, texts))
     return found
+
+
+def _turn_memory(row: Row, past_texts: Sequence[str]) -> TurnMemory:
+    """Return what a turn stated in the words of that time, given the memory's past texts, the latest last."""
+    digest, current = row.pop("content_hash"), row.pop("content")
+    one_text = row.pop("versions") == 1
+    if one_text or content_hash(current) == digest:
+        return TurnMemory(**row, content=current, replaced=False)
+    then = next((text for text in reversed(past_texts) if content_hash(text) == digest), row["quote"])
+    return TurnMemory(**row, content=then, replaced=True)
 
 
 async def count_memories(tx: Tx, scope: Scope) -> MemoryCounts:

@@ -13,7 +13,7 @@ worker that died leaves `running`, and the next one that takes the turn starts i
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -117,7 +117,7 @@ class Reflection:
         return replace(
             self,
             sections={**self.sections, label: done},
-            rejected=self.rejected + report.rejected,
+            rejected=self.rejected + tuple(replace(one, section=label) for one in report.rejected),
         )
 
     def with_fault(self, label: str, error: str, *, internal: bool = False) -> "Reflection":
@@ -125,12 +125,32 @@ class Reflection:
         fault = SectionReport(applied=False, error=error, internal=internal)
         return replace(self, sections={**self.sections, label: fault})
 
+    def visible_to(self, grants: Collection[str]) -> "Reflection":
+        """Return the reflection as a reader with these grants may see it.
+
+        The model's answer is left out, and so is every rejected proposal about what the reader may not read.
+        """
+        shown = tuple(one for one in self.rejected if required_grants(one) <= set(grants))
+        return replace(self, raw={}, rejected=shown)
+
     @property
     def open_sections(self) -> dict[str, str]:
         """Return the labels of the reflection's sections that are still to be done, each with the reason."""
         return {
             label: section.error or "not done yet" for label, section in self.sections.items() if not section.applied
         }
+
+
+_GRANT_OF_SECTION = {"engagement": "engagement:read", "agentState": "agent-state:read"}
+"""The grant that opens what a section writes, where that is not the person's own data."""
+
+
+def required_grants(rejection: Rejection) -> set[str]:
+    """Return the grants that a reader of a rejected proposal needs besides that of the turn."""
+    if not rejection.section:
+        # A row of an earlier release does not say which section proposed it.
+        return set(_GRANT_OF_SECTION.values())
+    return {_GRANT_OF_SECTION[rejection.section]} if rejection.section in _GRANT_OF_SECTION else set()
 
 
 log = structlog.get_logger(__name__)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from mnemon.errors import MnemonError
-from mnemon.llm.protocol import LlmMessage
+from mnemon.errors import Conflict, MnemonError
+from mnemon.llm.protocol import Llm, LlmMessage
 from mnemon.runs.active_memory import MemoryAccess
-from mnemon.runs.agent import Agent
+from mnemon.runs.agent import Adapter, Agent
 from mnemon.runs.card import CardDefinition
 from mnemon.runs.run import RunUsage
 
@@ -103,6 +103,31 @@ class RunFailed(MnemonError):
         """Keep why an agent's task failed and what it cost until then."""
         super().__init__(detail)
         self.usage = usage or RunUsage()
+
+
+class ModelRequired(Conflict):
+    """The agent's decision needs a language model, and none is set."""
+
+    code = "model_required"
+
+    def __init__(self, name: str) -> None:
+        """Name the agent and the setting that gives it a model."""
+        super().__init__(
+            f"{name} cannot decide anything: no language model is set. Name one in MNEMON_MODEL, as docs/models.md "
+            "says, and start the server again."
+        )
+
+
+def has_model(agent: Agent, llm: Llm) -> bool:
+    """Say whether a model can decide for the agent: its adapter's own, or the server's unless that is `offline`."""
+    return agent.adapter is not Adapter.MODEL or not llm.offline
+
+
+def require_model(agent: Agent, llm: Llm) -> None:
+    """Raise ModelRequired when no model can decide for the agent."""
+    # Rules may extract and summarize, but a decision that no model made would count in calibration as one.
+    if not has_model(agent, llm):
+        raise ModelRequired(agent.name)
 
 
 class AgentDriver(Protocol):

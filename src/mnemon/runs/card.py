@@ -124,7 +124,7 @@ class CardDefinition:
     resolution: Resolution
 
     def format_headline(self, values: SlotValues) -> str:
-        """Return the decision on a card in a few words, from the slots that its type names."""
+        """Return a card's headline: the values of this type's headline slots, joined; empty ones are left out."""
         parts = (_format_value(values.get(name)) for name in self.headline)
         return HEADLINE_SEPARATOR.join(part for part in parts if part)
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, NotFound
 from mnemon.jobs import store as work
+from mnemon.llm.protocol import Llm
 from mnemon.runs import agent_store, re_examination, store
-from mnemon.runs.adapter import RunEvent, RunEventType
+from mnemon.runs.adapter import RunEvent, RunEventType, require_model
 from mnemon.runs.agent import Agent
 from mnemon.runs.agents import get_agent
 from mnemon.runs.card import RE_EXAMINATION, CardTypes
@@ -18,10 +19,14 @@ RUN_KIND = "run"
 AGENT_CHAT_KIND = "agent-chat"
 
 
-async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Run:
-    """Create and enqueue a run with this prompt or the agent's default one; raise Invalid without either."""
+async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None, llm: Llm) -> Run:
+    """Create and enqueue a run with this prompt or the agent's default one.
+
+    Raises Invalid without either prompt, and ModelRequired when `llm`, which the agent would use, is `offline`.
+    """
     # Whoever asks something of an agent locks it first (ARCHITECTURE.md, lock order).
     agent = await get_agent(tx, scope, agent_id, locked=True)
+    require_model(agent, llm)
     text = prompt or agent.default_prompt
     if not text.strip():
         raise Invalid("The agent has no default prompt. Send `prompt`, or give the agent a defaultPrompt.")
@@ -32,15 +37,16 @@ async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -
     return await enqueue_run(tx, scope, agent, run_id)
 
 
-async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: CardTypes) -> Run:
+async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: CardTypes, llm: Llm) -> Run:
     """Create and enqueue a run of the same agent that re-examines the parent's decision.
 
-    Raises NotReExaminable.
+    Raises NotReExaminable, and ModelRequired when `llm`, which the agent would use, is `offline`.
     """
     # Locked, so that the decision cannot be resolved between the check and the insert.
     parent = await lock_run(tx, scope, parent_id)
     card = re_examination.require_re_examinable(parent, cards.get(parent.card_type))
     agent = await get_agent(tx, scope, parent.agent_id)
+    require_model(agent, llm)
     run_id = tx.new_id("run")
     await store.insert_run(
         tx,
@@ -95,9 +101,11 @@ async def enqueue_run(tx: Tx, scope: Scope, agent: Agent, run_id: str) -> Run:
     return run
 
 
-async def record_status(tx: Tx, scope: Scope, run: Run) -> None:
-    """Append an event with the run's status, its error and, for a finished run, its headline."""
+async def record_status(tx: Tx, scope: Scope, run: Run, *, code: str | None = None) -> None:
+    """Append an event with the run's status, its error with the error's code and, for a finished run, its headline."""
     data = {"status": run.status.value, "error": run.error} if run.error else {"status": run.status.value}
+    if code:
+        data |= {"code": code}
     if run.status in FINAL_STATUSES and run.result is not None:
         data |= {"headline": run.headline or ""}
     await store.append_event(tx, scope, run.id, run.agent_id, RunEvent(type=RunEventType.STATUS, data=dict(data)))

@@ -85,8 +85,8 @@ class TaskKind(Protocol[R]):
     def requeued_record(self, record: R) -> R | None:
         """Return the record of a task whose worker stops; None when it stays as it is until the next attempt."""
 
-    async def store_record(self, tx: Tx, scope: Scope, record: R) -> None:
-        """Write the record and tell its watchers of its status."""
+    async def store_record(self, tx: Tx, scope: Scope, record: R, *, code: str | None = None) -> None:
+        """Write the record and tell its watchers of its status, and of the code of its error."""
 
     async def store_success(self, tx: Tx, scope: Scope, record: R, plan: TaskPlan, outcome: TaskOutcome) -> None:
         """Write the record of a task that succeeded, and its result."""
@@ -113,7 +113,7 @@ class TaskEnding:
     usage: RunUsage
     error: str | None = None
     code: str | None = None
-    """The error's code, for the log."""
+    """The error's code, for the log and the last status event."""
 
     @property
     def status(self) -> RunStatus:
@@ -293,16 +293,18 @@ class AgentTaskJob(Generic[R]):
                 await store.append_event(tx, scope, record.id, record.agent_id, unkept)
             sealed = replace(record, usage=ending.usage, session_id_after=back.session_id_after)
             if ending.outcome is None:
-                await self._store_failure(tx, scope, sealed, ending.error)
+                await self._store_failure(tx, scope, sealed, ending.error, code=ending.code)
             else:
                 done = _closed_record(sealed, RunStatus.SUCCEEDED, tx.now)
                 await self._kind.store_success(tx, scope, done, prepared.plan, ending.outcome)
             await attempt.settle(tx)
 
-    async def _store_failure(self, tx: Tx, scope: Scope, record: R, error: str | None) -> None:
-        """Store that the task failed."""
+    async def _store_failure(
+        self, tx: Tx, scope: Scope, record: R, error: str | None, *, code: str | None = None
+    ) -> None:
+        """Store that the task failed, with the code of its error for those who watch it."""
         failed = replace(_closed_record(record, RunStatus.FAILED, tx.now), error=error)
-        await self._kind.store_record(tx, scope, failed)
+        await self._kind.store_record(tx, scope, failed, code=code)
 
 
 def _closed_record(record: R, status: RunStatus, now: datetime) -> R:

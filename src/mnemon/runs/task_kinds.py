@@ -57,22 +57,24 @@ class RunTasks:
         )
 
     def started_record(self, record: Run, now: datetime) -> Run:
-        """Return the run with the time of its start."""
+        """Return a copy of the run with its start set to `now`; nothing is stored."""
         return replace(record, started_at=now)
 
     def requeued_record(self, record: Run) -> Run | None:
         """Return the run as queued, with no start."""
         return replace(record, status=require_transition(record.id, record.status, RunStatus.QUEUED), started_at=None)
 
-    async def store_record(self, tx: Tx, scope: Scope, record: Run, *, symbol: str | None = None) -> None:
-        """Write the run and an event with its status; delete its tokens unless it is running.
+    async def store_record(
+        self, tx: Tx, scope: Scope, record: Run, *, code: str | None = None, symbol: str | None = None
+    ) -> None:
+        """Write the run and an event with its status and its error's code; delete its tokens unless it is running.
 
         `symbol` is the market whose prices can end its open position.
         """
         await store.update_run(tx, scope, record, symbol=symbol)
         if record.status is not RunStatus.RUNNING:
             await store.delete_tokens(tx, scope, record.id)
-        await record_status(tx, scope, record)
+        await record_status(tx, scope, record, code=code)
 
     async def store_success(self, tx: Tx, scope: Scope, record: Run, plan: TaskPlan, outcome: TaskOutcome) -> None:
         """Store the card and open its decision; enqueue the expiry if it has one."""
@@ -156,8 +158,8 @@ class ChatReplies:
         """Return None: a watcher gives up a queued turn that nobody works on, so this one stays running."""
         return None
 
-    async def store_record(self, tx: Tx, scope: Scope, record: ChatExchange) -> None:
-        """Write the chat turn, which wakes its watchers."""
+    async def store_record(self, tx: Tx, scope: Scope, record: ChatExchange, *, code: str | None = None) -> None:
+        """Write the chat turn, which wakes its watchers; it has no place for the code of an error."""
         await agent_store.update_exchange(tx, scope, record)
 
     async def store_success(

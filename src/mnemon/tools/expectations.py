@@ -47,7 +47,7 @@ class Expect:
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Return what the agent expects of an action as an intent; raise Invalid without a session.
+        """Return a reply with the expectation as an intent, which the caller stores; raise Invalid without a session.
 
         `run_tool` writes it to the agent state with the id of the call.
         """

@@ -154,10 +154,13 @@ def _table(rows: list[tuple[str, Total]]) -> list[str]:
 
 def _row(name: str, total: Total) -> str:
     figures = total.figures
-    goal = f" of {total.goal:,}" if total.goal else ""
+    so_far = f"{figures.count:,} {total.unit}"
+    if total.goal:
+        within = figures.count <= total.goal
+        so_far = f"{figures.count:,} of {total.goal:,} {total.unit}" if within else f"{so_far} (goal: {total.goal:,})"
     cells = [
         f"`{name}`",
-        f"{figures.count:,}{goal} {total.unit}",
+        so_far,
         f"{figures.acknowledged:,}",
         str(figures.lost),
         str(figures.twice),

@@ -50,7 +50,9 @@ async def _verify_organizations(db: Database) -> list[Check]:
     if bad:
         return bad
     shown = "; ".join(heads[:MAX_HEADS_SHOWN]) + (" …" if len(heads) > MAX_HEADS_SHOWN else "")
-    words = f"{entries:,} entries of {len(names)} organizations are intact."
+    many = f"{entries:,} {'entry' if entries == 1 else 'entries'}"
+    orgs = f"{len(names)} {'organization' if len(names) == 1 else 'organizations'}"
+    words = f"{many} of {orgs} {'is' if entries == 1 else 'are'} intact."
     return [ok("audit log", f"{words} {shown}" if heads else words)]
 
 
@@ -72,4 +74,6 @@ def describe_break(org: str, broken: ChainBreak) -> str:
     """Return a sentence that says where an organization's chain breaks and what that means."""
     named = f" ({broken.id})" if broken.id else ""
     place = f"entry {broken.seq} of lane {broken.lane}{named}"
+    if broken.against_saved_head:
+        return f"The log of {org} does not match the head that you saved. First at {place}: {broken.meaning}"
     return f"The log of {org} was changed outside Mnemon. First at {place}: {broken.meaning}"

@@ -178,7 +178,8 @@ async def _check_work(db: Database) -> Check:
     if parked:
         number, org = sum(parked.values()), next(iter(parked))
         org_option = "" if org == "local" else f" --org {org}"
-        words = f"{number} {_items_phrase(number)} parked: out of attempts, kept, and not run again until you retry it."
+        them = "it" if number == 1 else "them"
+        words = f"{number} {_items_phrase(number)} parked: out of attempts, kept, and not run until you retry {them}."
         return warn(
             "work",
             words,
@@ -221,4 +222,5 @@ async def _check_organizations(db: Database) -> Check:
     if keyless:
         words = f"{keyless[0]} has no key."
         return warn("organizations", words, f"mnemon keys create --name laptop --org {keyless[0]}")
-    return ok("organizations", f"{len(found)} with {sum(one.keys for one in found)} keys.")
+    keys = sum(one.keys for one in found)
+    return ok("organizations", f"{len(found)} with {keys} {'key' if keys == 1 else 'keys'}.")

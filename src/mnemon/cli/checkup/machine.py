@@ -29,6 +29,8 @@ OTHER_VARIABLES = frozenset(
     {"MNEMON_ORG", "MNEMON_USER", "MNEMON_URL", "MNEMON_KEY", "MNEMON_PROFILE", "MNEMON_API_KEY"}
 )
 """Variables of commands and clients that begin like settings; those of tests begin with MNEMON_TEST_."""
+_LEAST_SIMILARITY = 0.75
+"""Of a name to the setting that is suggested for it, by `difflib`; `modle` and `model` have 0.8, equal names 1."""
 _SETTING_VARIABLES = {name: f"MNEMON_{name.upper()}" for name in Settings.model_fields}
 
 
@@ -65,7 +67,7 @@ def unknown_settings(environment: Mapping[str, str], folder: Path) -> list[Unkno
             UnknownSetting(
                 place="mnemon.toml",
                 name=name,
-                meant=_nearest_name(name.lower().removeprefix("mnemon_"), _SETTING_VARIABLES),
+                meant=_nearest_setting(name),
             )
             for name in sorted(table)
             if name not in _SETTING_VARIABLES
@@ -77,13 +79,23 @@ def _unknown_variables(place: str, names: Iterable[str]) -> list[UnknownSetting]
     known = {*_SETTING_VARIABLES.values(), *OTHER_VARIABLES}
     odd = sorted(name for name in names if name.upper() not in known and not name.startswith("MNEMON_TEST_"))
     return [
-        UnknownSetting(place=place, name=name, meant=_nearest_name(name.upper(), _SETTING_VARIABLES.values()))
+        UnknownSetting(place=place, name=name, meant=None if meant is None else _SETTING_VARIABLES[meant])
         for name in odd
+        for meant in [_nearest_setting(name)]
     ]
 
 
-def _nearest_name(name: str, known: Iterable[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+def _nearest_setting(name: str) -> str | None:
+    """Return the setting that this name is most likely a misspelling of; None where none is close.
+
+    Compared without the common `MNEMON_`, which would make all of them alike: following a wrong guess does harm.
+    """
+    bare = name.lower().removeprefix("mnemon_")
+    # `RATE_LIMIT` is far from `rate_limit_per_minute` by its letters, and cannot mean another one.
+    longer = [known for known in _SETTING_VARIABLES if known.startswith(f"{bare}_")]
+    if len(longer) == 1:
+        return longer[0]
+    return next(iter(difflib.get_close_matches(bare, _SETTING_VARIABLES, n=1, cutoff=_LEAST_SIMILARITY)), None)
 
 
 OLDEST_PYTHON = (3, 11)
@@ -104,7 +116,9 @@ def check_setting_names(environment: Mapping[str, str], folder: Path) -> Check:
     odd = unknown_settings(environment, folder)
     if not odd:
         named = sum(f"MNEMON_{name.upper()}" in environment for name in Settings.model_fields)
-        return ok("settings", f"All settings are valid; {named} come from the environment.")
+        return ok(
+            "settings", f"All settings are valid; {named} {'comes' if named == 1 else 'come'} from the environment."
+        )
     words = "; ".join(f"{one.name} in {one.place} is not a setting and has no effect" for one in odd)
     return warn("settings", f"{words}.", odd[0].fix)
 
@@ -127,7 +141,7 @@ def _check_permissions(folder: Path, made: str) -> Check:
 
 
 def check_disk_space(folder: Path, free: int) -> Check:
-    """Check that the disk has space for the database and its log."""
+    """Fail or warn when less than a fixed amount is free on the data directory's disk."""
     words = f"{free / 1e9:.1f} GB free on the disk of {folder}."
     if free < DISK_FAIL_BYTES:
         return fail("disk space", words, f"df -h {folder}  # free some space, or set MNEMON_DATA_DIR to a larger disk")

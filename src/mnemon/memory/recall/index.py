@@ -166,7 +166,7 @@ class SearchIndex:
 
     @property
     def needs_rebuild(self) -> bool:
-        """Say whether a third of the rows is removed, so that the index should be rebuilt."""
+        """Say whether a third or more of the rows is removed, so that the index should be rebuilt."""
         return self.dead * 3 >= len(self.entries)
 
     def live_entries(self) -> dict[str, tuple[IndexEntry, np.ndarray | None]]:

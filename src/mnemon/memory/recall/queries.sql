@@ -61,6 +61,7 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s
 -- name: versions_as_of
 -- Past versions that held at that time, each with the memory it belongs to.
 select m.*, v.number, v.content as past_content, v.importance as past_importance, v.confidence as past_confidence,
+  v.mentions as past_mentions,
   v.source as past_source, v.origin as past_origin, v.trust as past_trust, v.trust_level as past_trust_level,
   v.valid_from as past_valid_from, v.valid_to as past_valid_to,
   1 - (e.vector <=> %(vector)s::halfvec) as similarity

@@ -169,7 +169,7 @@ def named_speakers(question: ParsedQuery, speakers: Iterable[str]) -> list[str]:
 
 @reads_outside_text
 def possible_names(words: Sequence[str], longest: int) -> Iterator[str]:
-    """Yield each run of up to `longest` words (at most 8) that could be an entity's name, as entity keys write it."""
+    """Yield every run of up to `longest` words (at most 8) joined by `_`, to be looked up as entity keys."""
     most = min(longest, _MOST_NAME_WORDS)
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + most) + 1):

@@ -296,7 +296,7 @@ def _recency_scores(updated: np.ndarray, now: datetime) -> np.ndarray:
 
 
 def _best_rows(scores: np.ndarray, updated: np.ndarray, limit: int, most: int, name: Callable[[int], str]) -> list[int]:
-    """Return the rows with the best scores; ties are ordered by later update, then by id."""
+    """Return the numbers of the best-scored rows, best first; ties go by later update, then by id."""
     count = min(limit, most)
     if count == 0:
         return []

@@ -144,6 +144,7 @@ def _past_candidate(row: Row) -> CandidateRow:
         valid_from=row["past_valid_from"],
         valid_to=row["past_valid_to"],
         version=row["number"],
+        mentions=row["past_mentions"],
         updated_at=row["past_valid_from"],
     )
     return CandidateRow(past, _cosine_of(row), past.revision, 0)

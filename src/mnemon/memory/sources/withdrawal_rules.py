@@ -250,7 +250,9 @@ def withdrawal_change(
     if held.origin != origin or held.is_withdrawn:
         if not numbers:
             return None
-        repeats = sum(one.is_repeat for one in past if one.number in numbers)
+        repeats = sum(
+            one.is_repeat and has_same_words(one.content, held.content) for one in past if one.number in numbers
+        )
         kept = replace(held, revision=revision, mentions=max(1, held.mentions - repeats))
         return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=kept, moved=moved, withdrawn=numbers)
     gone = replace(_withdraw_memory(held, at), revision=revision, updated_at=at)

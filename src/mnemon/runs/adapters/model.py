@@ -1,13 +1,12 @@
 """The `model` adapter: a tool loop over any model, then one structured answer that fills the card.
 
-In offline mode rules answer instead: a reply that says no model is set, and a card that claims nothing.
+In offline mode a chat gets a reply that says no model is set; a card is not filled, for no model decided anything.
 """
 
-import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NoReturn
 
 from mnemon.errors import ModelDown
 from mnemon.llm.meter import cost_usd
@@ -24,15 +23,22 @@ from mnemon.llm.protocol import (
     Usage,
 )
 from mnemon.runs.active_memory import MemoryAccess
-from mnemon.runs.adapter import AgentTask, EmitEvent, RunEvent, RunEventType, RunFailed, TaskOutcome
-from mnemon.runs.card import CardDefinition, CardSlot, SlotType
+from mnemon.runs.adapter import (
+    AgentTask,
+    EmitEvent,
+    ModelRequired,
+    RunEvent,
+    RunEventType,
+    RunFailed,
+    TaskOutcome,
+    require_model,
+)
+from mnemon.runs.card import CardDefinition
 from mnemon.runs.card_filling import CARD_SCHEMA_TITLE, card_schema
 from mnemon.runs.decisions import REVIEW_DESCRIPTION, REVIEW_TOOL
 from mnemon.runs.prompt import card_instruction
 from mnemon.runs.run import RunUsage
 
-_OFFLINE_TEXT = "Offline: no model looked at this."
-_SYMBOL = re.compile(r"\b[A-Z]{2,6}(?:[-/][A-Z]{2,6})?\b")
 _EMPTY_SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
 _REVIEW_SPEC = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema=_EMPTY_SCHEMA)
 
@@ -42,33 +48,9 @@ def offline_reply(name: str) -> str:
     return f"{name} is offline: no model is set. MNEMON_MODEL names one."
 
 
-def offline_card(card: CardDefinition, prompt: str) -> dict[str, Any]:
-    """Return values for a card that decides nothing: neutral choices, middles of ranges, texts that say so."""
-    return {slot.name: _neutral_value(card, slot, prompt) for slot in card.slots if slot.required}
-
-
-def _neutral_value(card: CardDefinition, slot: CardSlot, prompt: str) -> Any:
-    """Return a value for a card's slot that claims nothing; for a symbol, the first in the prompt."""
-    match slot.type:
-        case SlotType.NUMBER | SlotType.INTEGER:
-            middle = ((slot.min or 0) + (slot.max if slot.max is not None else (slot.above or 0) + 1)) / 2
-            return int(middle) if slot.type is SlotType.INTEGER else middle
-        case SlotType.CHOICE:
-            neutral = [value for value, tone in card.tone.by_value if tone == "neutral" and value in slot.choices]
-            return (neutral or list(slot.choices))[0]
-        case SlotType.WORD:
-            return "WAIT"
-        case SlotType.SYMBOL:
-            found = _SYMBOL.search(prompt)
-            return found[0] if found else None
-        case SlotType.BOOLEAN:
-            return False
-        case SlotType.LIST:
-            return [_OFFLINE_TEXT]
-        case SlotType.TIME:
-            return None
-        case _:
-            return _OFFLINE_TEXT if slot.name != "decision" else "WAIT"
+def _refuse_to_decide(name: str) -> NoReturn:
+    """Raise ModelRequired: no rule fills a card."""
+    raise ModelRequired(name)
 
 
 @dataclass
@@ -88,7 +70,12 @@ class ModelDriver:
         self._llm = llm
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
-        """Perform an agent's task with the model: review, council, tool loop, then the card if one is wanted."""
+        """Perform an agent's task with the model: review, council, tool loop, then the card if one is wanted.
+
+        Raises ModelRequired when a card is wanted in offline mode.
+        """
+        if task.card is not None:
+            require_model(task.agent, self._llm)
         conversation = _TaskConversation(flatten_tool_calls(task.history))
         try:
             prompt = await self._open_conversation(task, conversation, emit)
@@ -182,7 +169,7 @@ class ModelDriver:
                 system=task.system,
                 prompt=f"{prompt}\n\nYour analysis:\n{conversation.reply}\n\n{card_instruction(card)}",
                 purpose=Purpose.RUN,
-                by_rule=lambda: offline_card(card, prompt),
+                by_rule=lambda: _refuse_to_decide(task.agent.name),
             )
         )
         conversation.usage = conversation.usage.plus_call(answer.usage, cost_usd(answer.usage))
