@@ -32,6 +32,16 @@ def token_classes(text: str) -> TokenClasses:
 
 
 @reads_outside_text
+def differ_in_substance(one: str, other: str) -> bool:
+    """Say whether two similar texts differ in a figure, a name, a date or a negation; capitals alone make no name."""
+    left, right = token_classes(one), token_classes(other)
+    if left[:3] != right[:3] or left[4] != right[4]:
+        return True
+    words = {word.stem for word in read_words(one)}, {word.stem for word in read_words(other)}
+    return not left[3] <= words[1] or not right[3] <= words[0]
+
+
+@reads_outside_text
 def fold_fault(folded: str, fragments: Sequence[str]) -> str | None:
     """Return what the folded text loses or changes of one of its fragments; None when it keeps everything."""
     for fragment in fragments:

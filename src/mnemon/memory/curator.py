@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from rapidfuzz import fuzz
 
-from mnemon.evidence.fold import fold_fault, token_classes
+from mnemon.evidence.fold import differ_in_substance, fold_fault
 from mnemon.memory.fact import CURATED_FOLD
 from mnemon.memory.importance import CRITICAL, SIGNIFICANT, TRIVIAL
 from mnemon.memory.lifecycle import ArchiveStatus
@@ -233,7 +233,7 @@ def _cluster_fragments(group: Sequence[StoredMemory]) -> list[list[StoredMemory]
 def _is_near_duplicate(one: StoredMemory, other: StoredMemory) -> bool:
     """Say whether two memories say the same in nearly the same words."""
     # "Takes 5 mg" and "takes 50 mg" are nearly the same text; figures, names, dates and negations must be equal.
-    if one.attribute != other.attribute or token_classes(one.content) != token_classes(other.content):
+    if one.attribute != other.attribute or differ_in_substance(one.content, other.content):
         return False
     return (
         fuzz.token_sort_ratio(one.content.lower(), other.content.lower(), score_cutoff=_NEAR_DUPLICATE_RATIO)
@@ -246,7 +246,7 @@ def _join_contents(cluster: Sequence[StoredMemory]) -> str:
     parts: list[str] = []
     for memory in sorted(cluster, key=lambda m: (-len(m.content), m.id)):
         if not any(
-            token_classes(memory.content) == token_classes(part)
+            not differ_in_substance(memory.content, part)
             and fuzz.token_set_ratio(memory.content.lower(), part.lower(), score_cutoff=_NEAR_DUPLICATE_RATIO)
             >= _NEAR_DUPLICATE_RATIO
             for part in parts
