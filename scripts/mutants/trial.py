@@ -158,10 +158,9 @@ def _database() -> Iterator[None]:
     from support.databases import name_of, new_database
 
     with ExitStack() as stack:
-        url = os.environ.get("MNEMON_TEST_DATABASE_URL") or stack.enter_context(
-            embedded_cluster(stack.enter_context(_folder()) / "cluster")
-        )
-        if "MNEMON_TEST_DATABASE_URL" not in os.environ:
+        url = os.environ.get("MNEMON_TEST_DATABASE_URL")
+        if url is None:
+            url = stack.enter_context(embedded_cluster(stack.enter_context(_folder()) / "cluster"))
             _stop_syncing(url)
         template = stack.enter_context(new_database(url))
         asyncio.run(migrate_database(template, datetime.now(UTC)))

@@ -1,7 +1,7 @@
 """The composition root: turns settings into a running application. Only this module knows every room and every door."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 
@@ -209,9 +209,16 @@ def make_app(
     return app
 
 
-def make_runner(services: Services, *, isolation: Isolation | None = None, only: str | None = None) -> Runner:
-    """Return a runner of all kinds of work, of every organization or of `only` one."""
-    kinds, concurrency = all_job_kinds(services), services.settings.worker_concurrency
+def make_runner(
+    services: Services,
+    *,
+    isolation: Isolation | None = None,
+    only: str | None = None,
+    without: Collection[str] = (),
+) -> Runner:
+    """Return a runner of all kinds of work but those named, of every organization or of `only` one."""
+    concurrency = services.settings.worker_concurrency
+    kinds = {name: kind for name, kind in all_job_kinds(services).items() if name not in without}
     return Runner(services.db, services.clock, kinds, concurrency=concurrency, isolation=isolation, only=only)
 
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from mnemon.access import store
-from mnemon.access.audit import log_head, record_write, target_text, verify_log
+from mnemon.access.audit import ids_in, log_head, record_write, target_text, verify_log
 from mnemon.access.audit_chain import AuditLink, ChainHead, LogHead, link_hash, parse_head, verify_chains
 from mnemon.access.organizations import create_organization
 from mnemon.clock import ManualClock
@@ -101,6 +101,21 @@ def test_only_ids_become_targets() -> None:
     many = target_text(f"mem_{number:026}" for number in range(1_000))
     assert many is not None
     assert many.endswith(f"mem_{9:026} +990")
+
+
+def test_the_ids_of_an_answer_are_those_at_its_top() -> None:
+    one, two = (f"mem_01KP14J4E0941R5CJSWAFG9KH{end}" for end in "SA")
+    answer = {"id": one, "turnId": two, "userId": "ann", "count": 5, "memory": {"id": two}, "valid": one}
+    assert ids_in(answer) == [one, two]
+    assert ids_in([{"id": two}, 5, [{"id": one}], None]) == [two, one]
+    assert ids_in("text") == ids_in(None) == []
+
+
+def test_more_than_ten_targets_are_counted() -> None:
+    ids = [f"mem_01KP14J4E0941R5CJSWAFG9K{number:02}" for number in range(12)]
+    assert target_text(ids[:10]) == " ".join(ids[:10])
+    assert target_text([*ids, ids[0]]) == " ".join([*ids[:10], "+2"])
+    assert target_text([None, "ann"]) is None
 
 
 async def test_postgresql_and_we_hash_the_same(db: Database, org: str) -> None:

@@ -56,7 +56,7 @@ async def test_the_operator_sees_every_organization_with_its_live_keys(db: Datab
 @pytest.mark.parametrize(("bound", "grant", "hint"), [
     (None, Grant.CHAT, "makes one that has it"),
     (None, Grant.ADMIN, "makes one that has it"),
-    ("ann", Grant.CHAT, "makes one that has it"),
+    ("ann", Grant.CHAT, "makes one for its person that has it"),
     ("ann", Grant.ADMIN, "no such key can have"),
 ])  # fmt: skip
 def test_whoever_lacks_a_scope_is_told_which_key_to_make(bound: str | None, grant: Grant, hint: str) -> None:

@@ -317,8 +317,9 @@ def test_confirmed_expectations_make_room_before_failed_and_pending_ones() -> No
     assert [x.id for x in applied.state.expectations] == ["pending", "new"]
 
 
-def test_a_report_that_comes_before_its_expectation_in_the_same_delta_counts() -> None:
-    report = ExpectationProposal(id="x", status=ExpectationStatus.CONFIRMED)
+@pytest.mark.parametrize("more", [{}, {"action": "a"}, {"expected_outcome": "o"}])
+def test_a_report_that_comes_before_its_expectation_in_the_same_delta_counts(more: dict[str, str]) -> None:
+    report = ExpectationProposal(id="x", status=ExpectationStatus.CONFIRMED, **more)  # type: ignore[arg-type]
     made = ExpectationProposal(id="x", action="a", expected_outcome="o")
     applied = change(EMPTY, expectations=(report, made))
     assert [x.status for x in applied.state.expectations] == [ExpectationStatus.CONFIRMED]

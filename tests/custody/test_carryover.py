@@ -204,7 +204,7 @@ async def test_a_key_revoked_since_the_backup_is_revoked_again_with_its_sessions
 ) -> None:
     one, two = await two_keys(db, restored)
     await set_gap(restored.db, "revocations", clock.now())  # the backup's own, which is filled now
-    assert await carry_revocations(restored, db) == "No key had been revoked since the backup."
+    assert await carry_revocations(restored, db) == "No key of this backup had been revoked since."
     at = clock.now()
     async with db.tx("acme") as tx:
         await revoke_key(tx, ACME, one)
@@ -213,7 +213,7 @@ async def test_a_key_revoked_since_the_backup_is_revoked_again_with_its_sessions
     assert await revoked(restored.db) == {one: at, two: None}
     with psycopg.connect(restored.db.url) as connection:
         assert connection.execute("select actor from signins").fetchall() == [(two,)]
-    assert await carry_revocations(restored, db) == "No key had been revoked since the backup."
+    assert await carry_revocations(restored, db) == "No key of this backup had been revoked since."
     assert await gap(restored.db, "revocations") is None
 
 

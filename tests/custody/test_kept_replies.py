@@ -1,4 +1,4 @@
-"""Stored replies after a forgetting: what they said of the forgotten goes, and replies about others stay."""
+"""Stored replies, JSON and vectors after a forgetting: what they hold of the forgotten goes, and the rest stays."""
 
 import json
 from collections.abc import Collection
@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from mnemon.access.idempotency import IdempotencyKey, store_reply
 from mnemon.custody.forget_memory import forget_memory
@@ -14,8 +15,10 @@ from mnemon.custody.ledger import Receipt
 from mnemon.db.database import Database
 from mnemon.memory.fact import Fact, MemoryType
 from mnemon.memory.remember import remember_facts
+from mnemon.reflection import store
 from mnemon.scope import Scope
 from mnemon.sessions.people import ensure_person
+from support.reflecting import told
 
 ACME = Scope(org_id="acme")
 SECRET = "The alarm word is marmalade"
@@ -57,7 +60,11 @@ async def test_an_object_of_a_forgotten_memory_is_reduced_to_its_id(db: Database
     memory_id = await remember(db, ann, SECRET)
     gone, stays = {"id": memory_id, "attribute": "x", "tags": ["y"]}, {"id": "mem_other", "attribute": "x", "n": 3}
     await keep(db, "one", {"data": {"memory": gone, "list": [gone, stays, 5, None]}, "meta": {"id": 7}})
-    receipt = await forget(db, ann, memory_id)
+    with capture_logs() as lines:
+        receipt = await forget(db, ann, memory_id)
+    (line,) = [line for line in lines if line["event"] == "memory_forgotten"]
+    assert (line["receipt"], line["removed"]) == (receipt.id, receipt.total)
+    assert line["redacted"] == sum(receipt.redacted.values()) > 0
     reduced = {"id": memory_id, "forgotten": True}
     assert kept(db)["one"] == {"data": {"memory": reduced, "list": [reduced, stays, 5, None]}, "meta": {"id": 7}}
     assert receipt.redacted["replies"] == 1
@@ -91,8 +98,11 @@ async def test_replies_that_concern_or_name_a_forgotten_person_are_blanked(db: D
     await keep(db, "other", whole, concerns={"usr_other"}, subject="mem_other")
     await keep(db, "longer word", {**whole, "who": "annette"})
     await keep(db, "open", None, concerns={ann.user})
-    async with db.tx("acme") as tx:
-        receipt = await forget_person(tx, ann)
+    with capture_logs() as lines:
+        async with db.tx("acme") as tx:
+            receipt = await forget_person(tx, ann)
+    (line,) = [line for line in lines if line["event"] == "person_forgotten"]
+    assert (line["receipt"], line["removed"]) == (receipt.id, receipt.total)
     assert kept(db) == {
         **dict.fromkeys(("concerns", "names them", "names theirs", "subject"), blank),
         "a list": {"data": None, "meta": None},
@@ -104,3 +114,34 @@ async def test_replies_that_concern_or_name_a_forgotten_person_are_blanked(db: D
     with psycopg.connect(db.url) as connection:
         rows = connection.execute("select concerns from replies where key = 'concerns'").fetchall()
     assert rows == [([],)], "a blanked reply concerns nobody"
+
+
+async def test_words_inside_json_are_covered_and_the_rest_of_it_stays(db: Database, ann: Scope) -> None:
+    memory_id = await remember(db, ann, SECRET)
+    turn = await told(db, "hello", user="ann")
+    async with db.tx("acme") as tx:
+        store.store_raw_answer(tx, turn.scope, turn.id, {"notes": [SECRET, 5], "marks": {"a": None}}, None)
+    receipt = await forget(db, ann, memory_id)
+    async with db.tx("acme") as tx:
+        found = await store.find(tx, turn.scope, turn.id)
+    assert found is not None
+    assert found.raw == {"notes": ["█" * len(SECRET), 5], "marks": {"a": None}}
+    assert receipt.redacted["reflections"] == 1
+
+
+async def test_the_vectors_of_messages_that_quote_it_go_and_those_of_others_stay(db: Database, ann: Scope) -> None:
+    memory_id = await remember(db, ann, SECRET)
+    quoting = await told(db, f"Once more: {SECRET}.", user="ann")
+    other = await told(db, "I ski.", user="ann")
+    with psycopg.connect(db.url, autocommit=True) as connection:
+        for turn in (quoting, other):
+            connection.execute(
+                "insert into embeddings (org_id, user_id, model, kind, id, vector, revision) "
+                "values ('acme', %s, 'm', 'message', %s, '[1]', 1)",
+                (ann.user, turn.messages[0].message_id),
+            )
+    receipt = await forget(db, ann, memory_id)
+    assert receipt.redacted["messages"] == 1
+    with psycopg.connect(db.url) as connection:
+        left = connection.execute("select id from embeddings where kind = 'message'").fetchall()
+    assert left == [(other.messages[0].message_id,)]

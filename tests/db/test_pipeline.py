@@ -33,6 +33,7 @@ async def value(wire: PipelinedConnection, sql: str, **params: object) -> object
 
 async def test_each_statement_holds_what_it_gave(wire: PipelinedConnection) -> None:
     made = Statement("create temporary table kept (id int, word text)", {})
+    assert (made.count, made.rows) == (0, [])
     put = Statement("insert into kept select n, 'w' || n from generate_series(1, %(most)s) n", {"most": 3})
     rows = Statement("select id, word from kept where id > %(least)s order by id", {"least": 1})
     none = Statement("select id from kept where word = %(word)s", {"word": "%"})

@@ -15,6 +15,7 @@ from mnemon.db import database
 from mnemon.db.connect import connection_options
 from mnemon.db.database import Database
 from mnemon.errors import DatabaseDown
+from support.bounds import HANGS_S
 from support.rounds import watch_rounds
 
 PID = "select pg_backend_pid() as pid"
@@ -69,6 +70,35 @@ async def test_a_busy_pool_is_waited_for_as_long_as_is_said(single: Database) ->
         await tx.fetch_one("select 1 as one")
         with pytest.raises(DatabaseDown, match="did not give a connection in time"):
             await ask(single, within_s=SOON_S)
+
+
+async def test_while_the_server_answers_a_busy_pool_is_waited_for(
+    single: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "DOWN_WAIT_S", 0.01)
+    async with single.tx("acme") as tx:
+        await tx.fetch_one("select 1 as one")
+        waiting = asyncio.create_task(ask(single))
+        await asyncio.wait({waiting}, timeout=0.1)
+    await waiting
+
+
+async def test_while_the_server_does_not_answer_nobody_waits_for_long(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "DOWN_WAIT_S", 0.01)
+    patient = Database(database_url, SystemClock(), pool_size=1, timeout_s=1000)
+    await patient.open()
+    try:
+        async with patient.tx("acme") as tx:
+            await tx.fetch_one("select 1 as one")
+            patient._pool.down = True
+            with pytest.raises(DatabaseDown):
+                await asyncio.wait_for(ask(patient), HANGS_S)
+        await ask(patient)
+        assert not patient._pool.down, "a commit says that the server is back"
+    finally:
+        await patient.close()
 
 
 @pytest.fixture

@@ -384,6 +384,48 @@ def test_the_document_is_bounded() -> None:
     assert len(room.state.open_hypotheses[0].evidence) <= MAX_EVIDENCE + EXTRA_CONTRADICTIONS
 
 
+def test_support_ends_at_its_limit_and_leaves_room_for_contradiction() -> None:
+    room = Room()
+    room.say("there is a gap", form=[claim("The gap costs us time", falsified_by="no cost is found")])
+    target = only(room).id
+
+    def add(place: int, stance: str) -> list[str]:
+        words = f"word{'abcdefghij'[place // 10]}{'abcdefghij'[place % 10]}"
+        return whys(room.say(words, evidence=[piece(words, stance=stance, strength="weak", hypothesis=target)]))
+
+    for place in range(MAX_EVIDENCE):
+        assert add(place, "supports") == []
+    assert f"has {MAX_EVIDENCE} lines" in add(90, "supports")[0]
+    for place in range(EXTRA_CONTRADICTIONS):
+        assert add(MAX_EVIDENCE + place, "contradicts") == []
+    assert f"has {MAX_EVIDENCE + EXTRA_CONTRADICTIONS} lines" in add(91, "contradicts")[0]
+    assert len(only(room).evidence) == MAX_EVIDENCE + EXTRA_CONTRADICTIONS
+
+
+def test_the_journal_tells_what_evidence_did_to_the_confidence() -> None:
+    room = Room()
+    room.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap", strength="weak"))])
+    before = round_confidence(confidence_of(only(room)))
+    outcome = room.say("we lose time", evidence=[piece("we lose time", hypothesis=only(room).id)])
+    after = round_confidence(confidence_of(only(room)))
+    assert [entry.reason for entry in outcome.entries] == [f"supports, moderate: confidence {before:.2f} → {after:.2f}"]
+
+
+def test_what_changes_is_counted_once_and_what_is_known_is_skipped() -> None:
+    room = Room()
+    form = [claim("The gap costs us time", falsified_by="no cost is found")]
+    room.say("there is a gap", form=form)
+    target = only(room).id
+    again = room.say("there is a gap", form=form).report
+    assert (again.stored, again.updated, again.skipped) == (0, 0, 1)
+    named = [{"hypothesis": target, "text": "Interviews on the line floor."}]
+    room.say("ok", wouldResolve=named)
+    again = room.say("ok", wouldResolve=named).report
+    assert (again.stored, again.updated, again.skipped) == (0, 0, 1)
+    gone = room.say("it is over", archive=[{"hypothesis": target, "note": "Gone."}]).report
+    assert (gone.stored, gone.updated, gone.skipped) == (0, 1, 0)
+
+
 @pytest.mark.parametrize("bad", ["\x00", "\ud800"])
 def test_text_that_cannot_be_stored_stays_out(bad: str) -> None:
     room = Room()

@@ -18,7 +18,7 @@ def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done() -> None:
     assert "week 1 (orientation) is not done" in vetoed.report.rejected[0].why
     room.say("orders run late", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
     assert "user turns with content" in room.say("ok", week=ADVANCE).report.rejected[0].why
-    room.say("the plant waits for sales", week=ADVANCE)
+    assert room.say("the plant waits for sales", week=ADVANCE).report.updated == 1
     assert room.state.week == 2
 
 

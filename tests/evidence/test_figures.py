@@ -103,3 +103,9 @@ def test_each_figure_has_its_tier() -> None:
 
 def test_the_fault_names_the_figure() -> None:
     assert "“7%”" in (number_fault("It is 7%", []) or "")
+
+
+def test_a_figure_far_into_a_text_is_found_where_it_stands() -> None:
+    filler = "We talked about the weather at length. " * 2_000
+    text = f"{filler}It costs 45 euros. {filler}Or 46 euros."
+    assert [text[one.start : one.end] for one in find_figures(text)] == ["45 euros", "46 euros"]

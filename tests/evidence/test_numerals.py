@@ -217,6 +217,11 @@ def test_a_figure_falls_in_its_tier(text: str, tier: Tier) -> None:
     assert [each.tier for each in judge_figures(text, SOURCE)] == [tier]
 
 
+def test_a_scale_that_both_ends_spell_out_counts_once() -> None:
+    figure = only("1 dozen to 20 dozen eggs")
+    assert (figure.low, figure.high) == (Fraction(12), Fraction(240))
+
+
 def test_the_ends_of_two_ranges_make_no_third() -> None:
     assert [each.tier for each in judge_figures("$3M to $8M", ["$3M to $5M, then $8M to $9M"])] == [Tier.UNSOURCED]
     assert [each.tier for each in judge_figures("$3M to $8M", ["$3M, then $8M"])] == [Tier.SHARED]

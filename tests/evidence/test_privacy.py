@@ -45,3 +45,9 @@ def test_said_in_confidence(text: str) -> None:
 )
 def test_ordinary_talk(text: str) -> None:
     assert not is_confidential_text(text)
+
+
+def test_one_word_of_confidence_in_a_long_text_is_enough() -> None:
+    filler = "We talked about the weather at length. " * 2_000
+    assert is_confidential_text(f"{filler}This stays just between us. {filler}")
+    assert not is_confidential_text(filler)

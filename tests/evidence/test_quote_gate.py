@@ -187,3 +187,15 @@ def test_a_found_quote_stands_in_the_text_and_nothing_raises(text: str, quote: s
     if quotation is not None:
         assert normalize_quote(quotation.text) == normalize_quote(quote)
         assert quotation.text in text
+
+
+def test_a_point_at_the_end_of_a_text_is_no_part_of_a_number() -> None:
+    assert found("It costs 1", "It costs 1.5") is None
+    assert found("It costs 1", "It costs 1,500") is None
+    assert found("It costs 1", "It costs 1.") is not None
+    assert found("It costs 1", "It costs 1. No more.") is not None
+
+
+def test_a_tool_that_has_no_name_is_called_a_tool() -> None:
+    (passage,) = quotable_passages(turn((Role.TOOL, "12 degrees", None)))
+    assert passage.who == "tool"

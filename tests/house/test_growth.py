@@ -44,8 +44,10 @@ OURS = {
 """Modules whose patterns read nothing that is both long and from outside, and why."""
 BOUNDED = {
     "custody/forget_person.py": "a display name of at most 200 characters",
+    "custody/redaction.py": "keys and lanes of work, which are ids of ours",
     "evidence/numeral.py": "the first 60 signs or words of a number",
     "engagement/gates.py": "sentences of at most 400 characters, checked first",
+    "llm/failure.py": "an error code, matched as a whole with a bounded count",
     "memory/entities/names.py": "labels of at most 200 characters",
     "memory/entities/spelling.py": "words of labels of at most 200 characters",
     "memory/entities/surroundings.py": "literal words, without a repetition",

@@ -24,6 +24,8 @@ NAMED_ELSEWHERE = {
     "POST /api/entities/merge": "the keys in the body",
     "POST /api/entities/split": "the keys in the body",
     "POST /api/sources/withdraw": "the source in the body",
+    "GET /api/sources/memories": "the source in the query",
+    "GET /api/sources/preview": "the source in the query",
     "GET /api/calibration": "agentId in the query",
     "GET /api/session-state": "the person and the persona in the query",
 }

@@ -114,8 +114,9 @@ async def test_a_child_that_never_gets_ready_is_given_up() -> None:
         await run("sleep 600", start_s=0.2)
 
 
-async def test_a_child_that_does_not_end_after_its_outcome_is_ended() -> None:
-    await run("echo ready; echo over; exec sleep 600", end_s=0.2)
+async def test_a_child_that_does_not_end_after_its_outcome_is_ended(tmp_path: Path) -> None:
+    await run(f"echo $$ > {tmp_path}/pid; echo ready; echo over; exec sleep 600", end_s=0.2)
+    assert not _runs(int((tmp_path / "pid").read_text()))
 
 
 async def test_each_report_gives_the_child_time_anew(tmp_path: Path) -> None:
@@ -164,6 +165,8 @@ async def test_a_child_that_hands_its_item_back_makes_the_stop_a_clean_one(tmp_p
     [
         ("echo ready; BEGUN; while :; do sleep 0.01; done", {}),
         ("trap '' TERM; echo ready; BEGUN; while :; do sleep 0.01; done", {"stop_s": 0.2}),
+        # Reports after the request do not put the end off.
+        ("trap '' TERM; echo ready; BEGUN; while :; do sleep 0.01; echo progress; done", {"stop_s": 0.2}),
     ],
 )
 async def test_a_child_that_does_not_is_ended_and_the_run_is_cancelled(

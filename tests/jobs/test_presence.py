@@ -82,6 +82,7 @@ async def test_a_working_runner_is_seen_and_takes_its_report_back(
             return await store.list_workers(tx, since=SystemClock().now() - SILENT_AFTER)
 
     worker = Runner(db, clock, {"k": JobKind(name="k", run=run)}, concurrency=3)
+    assert worker.presence.worker.busy == 0
     async with worker.run_in_background():
         while not await seen():
             await asyncio.sleep(0.01)

@@ -141,12 +141,14 @@ async def test_what_was_lost_is_left_alone_where_it_is_not_asked_for(
     assert again.token > first.token
 
 
-async def test_only_so_many_of_these_kinds_and_this_organization_are_claimed(db: Database, org: str) -> None:
-    for key in "abc":
-        await put(db, key)
+async def test_only_so_many_of_these_kinds_and_this_organization_are_claimed(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    for key, minutes in (("c", 1), ("b", 2), ("a", 3)):
+        await put(db, key, due_at=clock.now() - minutes * MINUTE)
     await put(db, "d", kind="other")
     await put(db, "e", org="globex")
-    assert len(await claim(db, most=2)) == 2
+    assert sorted(item.key for item in await claim(db, most=2)) == ["a", "b"], "those that were due first"
     assert [item.key for item in await claim(db, kinds=["other"])] == ["d"]
     assert [item.org_id for item in await claim(db, only="globex")] == ["globex"]
     assert [item.key for item in await claim(db, only="acme")] == ["c"]

@@ -130,6 +130,7 @@ async def test_a_failure_is_recorded_when_the_database_is_back(
         assert await Runner(db, clock, {"k": JobKind(name="k", run=run)}).drain() == 1
     assert [(line["outcome"], line["error"]) for line in lines] == [("failed", "database_unavailable")]
     assert "retried by itself" in lines[0]["next_step"]
+    assert lines[0]["exc_info"] is None, "a known failure needs no traceback"
     assert [job.error for job in await jobs(db)] == ["database_unavailable: away"]
 
 

@@ -67,3 +67,10 @@ def test_hedged_words_and_tools_count_for_less(words: str | None, source: str, e
 
 def test_a_stated_confidence_stands() -> None:
     assert confidence_of(fact("Likes tea", confidence=0.25, ground=saying("I like tea"))) == 0.25
+
+
+def test_the_name_of_a_person_is_identity_and_that_of_anything_else_is_not() -> None:
+    acme = FactEntity(type=EntityType.ORG, label="Acme")
+    assert importance_of(fact("Called John Doe", attribute="name", entity=JOHN)) == 3
+    assert importance_of(fact("Called Acme Inc", attribute="name", entity=acme)) < 3
+    assert importance_of(fact("Called John Doe", MemoryType.PEOPLE, attribute="name", entity=JOHN)) < 3

@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType
-from mnemon.memory.keys import content_hash, entity_key, key_of_fact, make_slug, memory_key, split_key
+from mnemon.memory.keys import (
+    content_hash,
+    entity_key,
+    key_of_fact,
+    make_slug,
+    memory_key,
+    original_key,
+    split_key,
+    withdrawn_key,
+)
 
 labels = st.text(min_size=1, max_size=30).filter(lambda text: bool(make_slug(text)))
 entities = st.builds(lambda kind, label: FactEntity(type=kind, label=label), st.sampled_from(EntityType), labels)
@@ -94,3 +103,8 @@ def test_case_spacing_and_a_full_stop_do_not_make_another_fact() -> None:
 def test_a_content_hash_is_sixteen_hex_digits_and_stays_what_it_was() -> None:
     # Keys with it are stored: another hash would be another key for the same fact.
     assert content_hash("Prefers dark mode") == "4d99fcd0d2dc3562"
+
+
+def test_a_withdrawn_memory_remembers_the_key_it_had() -> None:
+    assert original_key(withdrawn_key("profile|person|self|fact|name", "mem_1")) == "profile|person|self|fact|name"
+    assert original_key("profile|person|self|fact|name") == "profile|person|self|fact|name"

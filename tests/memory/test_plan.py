@@ -9,7 +9,15 @@ import pytest
 from mnemon.memory.fact import EntityType, Fact, FactEntity, MemoryType, QuoteLocation
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
-from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, rewrite_content, update_memory
+from mnemon.memory.plan import (
+    MemoryChange,
+    MemoryOutcome,
+    WriteStamp,
+    create_memory,
+    rewrite_content,
+    skip_if_known,
+    update_memory,
+)
 from mnemon.memory.trust import Trust
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -313,3 +321,59 @@ def test_a_change_by_hand_of_what_holds_from_a_later_day_holds_from_then() -> No
     change = rewrite_content(ahead, "Lives near Denver", at=day(50), reason=None, revision=9)
     assert (change.memory.valid_from, change.memory.stated_at, change.memory.updated_at) == (day(60), day(65), day(50))
     assert change.versions[0].valid_to == day(60)
+
+
+def by_tool(version: MemoryVersion) -> MemoryVersion:
+    return replace(version, source="tool:crm", origin="tool:crm", trust=Trust.TOOL)
+
+
+TOOLS: dict[str, Any] = {"source": "tool:crm", "origin": "tool:crm", "trust": Trust.TOOL}
+
+
+def test_the_persons_word_ends_what_a_tool_said_of_the_time_since() -> None:
+    versions = (by_tool(past(1, "Austin", 5, 8)), by_tool(past(2, "Boise", 8, 20)), by_tool(past(3, "Reno", 12, 20)))
+    change = told(held(**TOOLS), lives_in("Leeds"), 10, *versions)
+    assert (change.memory.content, change.memory.trust) == ("Lives in Leeds", Trust.PERSON)
+    assert change.memory.valid_from == day(10)
+    assert change.moved == {2: (None, day(10)), 3: (None, day(12))}
+
+
+def test_the_persons_word_makes_the_same_words_of_a_tool_their_own() -> None:
+    endless = replace(by_tool(past(1, "Boise", 5, 20)), valid_to=None)
+    change = told(held(**TOOLS), lives_in("DENVER"), 22, endless)
+    assert (change.memory.content, change.memory.trust, change.reworded) == ("Lives in DENVER", Trust.PERSON, True)
+    assert (change.memory.valid_from, change.memory.stated_at) == (day(20), day(22))
+    assert change.moved == {}
+    earlier = told(held(**TOOLS), lives_in("Denver"), 15)
+    assert (earlier.memory.valid_from, earlier.memory.stated_at, earlier.reworded) == (day(15), day(15), False)
+
+
+def test_times_decide_where_an_equally_trusted_version_is_later() -> None:
+    versions = (past(1, "Boise", 8, 20),)
+    change = told(held(**TOOLS), lives_in("Leeds"), 5, *versions)
+    assert (change.memory.content, change.memory.trust) == ("Lives in Denver", Trust.TOOL)
+    assert [one.content for one in change.versions] == ["Lives in Leeds"]
+
+
+def test_a_version_that_only_repeats_takes_no_place_in_the_history() -> None:
+    repeat = replace(AUSTIN, number=-1, content="Lives in Reno", valid_from=day(12), valid_to=day(13))
+    plain, beside = told(held(), lives_in("Boise"), 15, AUSTIN), told(held(), lives_in("Boise"), 15, AUSTIN, repeat)
+    assert beside == plain
+
+
+def test_a_less_trusted_repeat_is_recorded_and_changes_nothing() -> None:
+    fact = Fact(type=MemoryType.PROFILE, content="lives in DENVER.", attribute="lives in", source="tool:crm")
+    skipped = skip_if_known(fact, held(), (), day(30))
+    assert skipped is not None
+    assert (skipped.outcome, skipped.memory) == (MemoryOutcome.SKIPPED, held())
+    assert skipped.why == "known already from a more trusted source: person"
+    assert [one.is_repeat for one in skipped.versions] == [True]
+    assert skip_if_known(replace(fact, content="Lives in Leeds"), held(), (), day(30)) is None
+
+
+def test_a_less_trusted_repeat_of_what_is_archived_leaves_it_archived() -> None:
+    fact = Fact(type=MemoryType.PROFILE, content="Lives in Denver", attribute="lives in", source="tool:crm")
+    gone = held(status=ArchiveStatus.ARCHIVED, archive_reason=ArchiveReason.WRONG, archived_at=day(30))
+    skipped = skip_if_known(fact, gone, (), day(40))
+    assert skipped is not None
+    assert (skipped.why, skipped.versions) == (f"archived as {ArchiveReason.WRONG}", ())

@@ -1,18 +1,26 @@
 """The seed's ranking formula against figures computed by hand."""
 
+import math
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.memory.ranking import (
+    HYBRID_WEIGHTS,
     RankingCandidate,
+    inverse_document_frequency,
     key_shares,
+    length_normalization,
     nearest_candidates,
     rank_blended,
     rank_by_similarity,
     recency_score,
+    standard_scores,
+    term_saturation,
+    weighted_total,
 )
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -106,3 +114,28 @@ def test_every_ranking_explains_its_score_and_ignores_the_order_of_arrival(candi
 def test_ties_go_to_the_later_update_then_to_the_id() -> None:
     ranked = rank_by_similarity([candidate("z", 0.5, 1), candidate("b", 0.5, 2), candidate("a", 0.5, 2)])
     assert [one.id for one in ranked] == ["z", "a", "b"]
+
+
+def test_a_rare_word_weighs_more_and_a_repeated_one_ever_less() -> None:
+    assert inverse_document_frequency(10, 1) == pytest.approx(math.log1p(9.5 / 1.5))
+    assert inverse_document_frequency(10, 9) == pytest.approx(math.log1p(1.5 / 9.5))
+    damping = length_normalization(np.array([1.0, 2.0], dtype=np.float32))
+    assert damping == pytest.approx([0.9, 0.9 + 0.36])
+    once_and_twice = term_saturation(np.array([1.0, 2.0], dtype=np.float32), np.float32(0.9) * np.ones(2, np.float32))
+    assert once_and_twice == pytest.approx([1.0, 3.8 / 2.9])
+
+
+def test_standard_scores_are_distances_from_the_mean_of_what_is_known() -> None:
+    def scores(values: list[float], known: list[bool]) -> list[float]:
+        return list(map(float, standard_scores(np.array(values, dtype=np.float32), np.array(known))))
+
+    assert scores([1, 7, 100], [True, True, False]) == pytest.approx([-1, 1, 0])
+    assert scores([1, 1, 5, 5], [True] * 4) == pytest.approx([-1, -1, 1, 1])
+    assert scores([3, 9], [True, False]) == [0, 0], "one value has no distance"
+    assert scores([3, 3], [True, True]) == [0, 0]
+
+
+def test_a_total_is_the_weighted_sum_of_its_parts() -> None:
+    parts = {name: np.array([1.0, 0.0], dtype=np.float32) for name in ("lexical", "question")}
+    total = weighted_total(parts)
+    assert total == pytest.approx([HYBRID_WEIGHTS["lexical"] + HYBRID_WEIGHTS["question"], 0.0])

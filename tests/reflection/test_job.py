@@ -108,6 +108,7 @@ async def test_a_bad_section_keeps_the_others_and_only_it_is_asked_again(
     rejected = [line["log_level"] for line in lines if line["event"] == "answer_rejected"]
     assert rejected == ["info", "warning"], "what is asked for again, and what could not be used at all"
     failed = await reflection_of(db, turn)
+    assert failed.raw == {"marks": ["c"]}, "what cannot be used is not kept"
     assert failed.status is ReflectionStatus.FAILED
     assert failed.sections["marks"].stored == 1
     assert "cannot be used" in (failed.sections["notes"].error or "")

@@ -36,7 +36,7 @@ def test_an_applied_section_is_counted_and_its_rejections_are_added() -> None:
         "memory": SectionReport(stored=1, updated=2, skipped=3, rejected=1),
         "todos": SectionReport(rejected=1, due=False),
     }
-    assert both.rejected == (NO, NEVER)
+    assert both.rejected == (replace(NO, section="memory"), replace(NEVER, section="todos"))
     assert both.sections["memory"].counts == {"stored": 1, "updated": 2, "skipped": 3, "rejected": 1}
     assert BLANK.sections == {}, "the copy is another one"
 
@@ -62,7 +62,7 @@ def test_the_log_names_counts_and_kinds_of_errors_and_never_an_answer() -> None:
         "agentState", "internal: X", internal=True
     )
     with capture_logs() as lines:
-        log_reflection(made, Usage(input_tokens=3, output_tokens=4, calls=2), seconds=0.25)
+        log_reflection(made, Usage(input_tokens=3, output_tokens=4, calls=2), seconds=0.25012)
         log_reflection(replace(made, status=ReflectionStatus.DONE), None, seconds=0.0)
     first, second = lines
     assert first == {
@@ -74,7 +74,7 @@ def test_the_log_names_counts_and_kinds_of_errors_and_never_an_answer() -> None:
         "calls": 2,
         "input_tokens": 3,
         "output_tokens": 4,
-        "ms": 250.0,
+        "ms": 250.1,
     }
     assert (second["log_level"], second["calls"], second["input_tokens"]) == ("info", 0, 0)
 

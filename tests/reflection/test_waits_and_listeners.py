@@ -77,9 +77,9 @@ async def jobs(db: Database) -> list[Job]:
 async def test_a_reflection_that_is_queued_with_its_turn_is_known_at_once(db: Database, org: str) -> None:
     first = await answering(db, lease=MINUTE)
     later = await told(db, "and another", user="ana")
-    made, (one, two) = await reflection_of(db, first), await jobs(db)
-    assert (made.status, made.job_id) == (ReflectionStatus.QUEUED, one.id)
-    assert (one.key, two.key, two.waits_for) == (first.id, later.id, one.id)
+    made, queued = await reflection_of(db, first), {one.key: one for one in await jobs(db)}
+    assert (made.status, made.job_id) == (ReflectionStatus.QUEUED, queued[first.id].id)
+    assert queued[later.id].waits_for == queued[first.id].id
 
 
 async def test_a_turn_that_is_being_answered_is_waited_for_until_its_lease_ends(
@@ -96,6 +96,14 @@ async def test_a_turn_that_is_being_answered_is_waited_for_until_its_lease_ends(
     assert await runner.drain() == 1
     assert await status_of(db, turn) is TurnStatus.INTERRUPTED
     assert len(notes.applied) == 1
+
+
+async def test_a_turn_without_a_record_of_its_reflection_gets_one(db: Database, org: str, clock: ManualClock) -> None:
+    turn = await told(db, "hello")
+    with psycopg.connect(db.url, autocommit=True) as connection:
+        connection.execute("delete from reflections")
+    await runner_of(basement_of(db, clock), [Notes()]).drain()
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
 
 
 async def test_a_section_is_told_that_the_model_is_away(db: Database, org: str, clock: ManualClock) -> None:

@@ -3,7 +3,7 @@ in the OpenAPI document, where each status has one component with its codes.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -121,9 +121,9 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, ClientDisconnect):
         raise error.__cause__
     code = FRAMEWORK_CODES.get(error.status_code, "invalid_request")
-    if code == "no_such_route" and _is_for_reader(request):
-        page: Response = await request.app.state.missing_page(request)
-        return page
+    show_page: Callable[[Request], Awaitable[Response]] | None = request.app.state.missing_page
+    if code == "no_such_route" and show_page is not None and _is_for_reader(request):
+        return await show_page(request)
     detail = "This path does not exist." if code == "no_such_route" else f"{str(error.detail).rstrip('.')}."
     if code == "method_not_allowed":
         detail = f"This path does not take {request.method}."

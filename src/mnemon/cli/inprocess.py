@@ -4,7 +4,7 @@ Nothing of it outlives the process: the caller speaks as the local operator, so 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
@@ -17,6 +17,7 @@ from mnemon.cli.services import assert_embedder, open_services
 from mnemon.custody import ledger
 from mnemon.jobs import store as jobs
 from mnemon.jobs.work import WorkStatus
+from mnemon.runs.run_requests import RUN_KIND
 from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.settings import Settings, load_settings
@@ -57,27 +58,31 @@ async def serve_command(
 
 @asynccontextmanager
 async def _serve_loopback(services: Services, org: str, *, worker: bool) -> AsyncIterator[tuple[str, str]]:
+    """Serve the API alone on a loopback port, with the organization's jobs if `worker`; yield the URL and a key."""
     app = make_app(services, worker=False, api_only=True)
     server = HttpServer(app, bind_socket("127.0.0.1", 0), handle_signals=False)
     await server.wait_until_ready()
-    runner = make_runner(services, only=org).run_in_background() if worker else nullcontext()
+    # Another server of the same database may have a model: taken up here, its runs would fail for want of one.
+    left = {RUN_KIND} if services.llm.offline and services.settings.database_url is not None else set()
+    runner = make_runner(services, only=org, without=left).run_in_background() if worker else nullcontext()
     try:
         async with runner:
             yield f"http://127.0.0.1:{server.port}", operator_key(org, app.state.operator.token)
             if worker:
-                await _wait_for_work(services, org)
+                await _wait_for_work(services, org, without=left)
     finally:
         server.should_exit = True
         await server.wait_closed()
 
 
-async def _wait_for_work(services: Services, org: str) -> None:
-    """Wait up to ten seconds until nothing of the organization is due: a short chat would else end unreflected."""
+async def _wait_for_work(services: Services, org: str, *, without: Collection[str]) -> None:
+    """Wait up to ten seconds until no job but those kinds is due: a short chat would else end unreflected."""
     scope = Scope(org_id=org)
     for _ in range(_WORK_WAIT_S * 10):
         async with services.db.tx(org) as tx:
             waiting = await jobs.list_jobs(tx, scope, most=100)
-        if not any(one.status is not WorkStatus.PARKED and one.due_at <= tx.now for one in waiting):
+        own = (one for one in waiting if one.kind not in without)
+        if not any(one.status is not WorkStatus.PARKED and one.due_at <= tx.now for one in own):
             return
         await asyncio.sleep(0.1)
 

@@ -103,6 +103,7 @@ class ItemProcess:
         self._item = item
         self._running_s = limit.total_seconds() + isolation.grace_s
         self._last: ChildReport | None = None
+        self._stopping = False
         self._deadline = asyncio.get_running_loop().time() + isolation.start_s
 
     def deadline(self) -> float:
@@ -175,11 +176,14 @@ class ItemProcess:
             self._last = ChildReport(line.decode(errors="replace").strip())
         except ValueError:
             return
-        wait_s = self._isolation.end_s if self._last is ChildReport.OVER else self._running_s
-        self._deadline = asyncio.get_running_loop().time() + wait_s
+        if self._last is ChildReport.OVER:
+            self._deadline = asyncio.get_running_loop().time() + self._isolation.end_s
+        elif not self._stopping:  # else a report that was under way, or a child that goes on, would put off the stop
+            self._deadline = asyncio.get_running_loop().time() + self._running_s
 
     async def _stop_child(self, process: asyncio.subprocess.Process) -> bool:
         """Send the child SIGTERM and wait, without killing it; return whether it handed its item back."""
+        self._stopping = True
         self._deadline = asyncio.get_running_loop().time() + self._isolation.stop_s
         with suppress(ProcessLookupError):
             process.terminate()

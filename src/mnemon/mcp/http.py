@@ -27,6 +27,7 @@ from mnemon.errors import (
     Unavailable,
     WrongMediaType,
 )
+from mnemon.event_loop import run_off_loop
 from mnemon.logs import note_error
 from mnemon.mcp.caller import McpCaller, authenticate_request
 from mnemon.mcp.server import make_server
@@ -69,7 +70,9 @@ class McpDoor:
         scope.setdefault("state", {})["mcp_caller"] = caller
         # The library would log a client that leaves in the middle of its body as an error of the server.
         body = await Request(scope, receive).body()
-        if scope["method"] == "POST" and (fault := find_message_fault(body)) is not None:
+        # A body may have megabytes, which are not parsed on the event loop.
+        fault = await run_off_loop(len(body), lambda: find_message_fault(body)) if scope["method"] == "POST" else None
+        if fault is not None:
             await _error_response(400, INVALID_REQUEST, fault)(scope, receive, send)
             return
         await self._manager.handle_request(scope, _replay_body(body, receive), send)

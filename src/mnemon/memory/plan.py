@@ -121,18 +121,21 @@ def create_memory(
     return MemoryChange(outcome=MemoryOutcome.CREATED, memory=memory)
 
 
-def skip_if_known(fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime) -> MemoryChange | None:
+def skip_if_known(
+    fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime, *, denied_at: datetime | None = None
+) -> MemoryChange | None:
     """Return the skipped change for a fact that only repeats a more trusted memory, else None.
 
     None if it says something else, or makes an archived memory active again.
 
     A less trusted repeat changes neither text nor times nor importance, so that it cannot take a place in the history
-    that a later statement of the person needs. It is recorded in case the more trusted source is withdrawn.
+    that a later statement of the person needs. It is recorded in case the more trusted source is withdrawn. `denied_at`
+    is when its source last said something else.
     """
     if not has_same_words(fact.content, held.content):
         return None
     if held.archive_reason is None:
-        repeat = record_repeat(past, fact, at)
+        repeat = record_repeat(past, fact, at, denied_at=denied_at)
         why = f"known already from a more trusted source: {held.trust}"
         return MemoryChange(
             outcome=MemoryOutcome.SKIPPED, memory=held, versions=repeat.versions, moved=repeat.moved, why=why

@@ -141,7 +141,9 @@ class FactBatch:
 
     def _skip_known(self, persona_id: str | None, fact: Fact, more_trusted: StoredMemory) -> MemoryChange | None:
         """Return the change for a fact that repeats a more trusted memory; None if it says something else."""
-        change = skip_if_known(fact, more_trusted, self.past.get(more_trusted.id, ()), fact.valid_from or self.stamp.at)
+        past, at = self.past.get(more_trusted.id, ()), fact.valid_from or self.stamp.at
+        claim = self.held.get(self._claim_place(persona_id, fact))
+        change = skip_if_known(fact, more_trusted, past, at, denied_at=claim.stated_at if claim else None)
         if change is None or not (change.versions or change.moved):
             return change
         if more_trusted.persona_id != persona_id:

@@ -21,8 +21,13 @@ class RepeatRecord:
     moved: dict[int, tuple[datetime | None, datetime | None]] = field(default_factory=dict)
 
 
-def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> RepeatRecord:
-    """Return the versions that record that another source says the same; of each source the first and last."""
+def record_repeat(
+    past: Sequence[MemoryVersion], fact: Fact, at: datetime, *, denied_at: datetime | None = None
+) -> RepeatRecord:
+    """Return the versions that record that another source says the same.
+
+    Of each source the first and last are kept, counted anew since it last said otherwise, at `denied_at`.
+    """
     known = [
         one
         for one in past
@@ -30,8 +35,10 @@ def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> Re
         and one.reason != WITHDRAWN
         and (one.origin, one.trust) == (fact.said_by, fact.effective_trust)
         and has_same_words(one.content, fact.content)
+        and (denied_at is None or one.valid_from > denied_at)
     ]
-    # The first and the last are enough for a replay: what lies between changes nothing.
+    # The first and the last are enough for a replay: what lies between changes no fact. A claim may be taken for a
+    # repeat where three other sources changed the fact meanwhile; keeping every repeat would cost a row each.
     if len(known) < 2:
         number = next_repeat_number(past)
         return RepeatRecord(versions=(version_from_fact(fact, number, since=at, until=at, recorded_at=at),))

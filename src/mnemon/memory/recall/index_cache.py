@@ -92,10 +92,7 @@ class IndexCache:
         return bool(self.megabytes) and _cache_key(scope, model) in self._held
 
     async def load_person(self, db: Database, scope: Scope, model: str) -> None:
-        """Index the person's rows unless they are cached; concurrent callers wait for the same work.
-
-        Concurrent callers wait for the same work.
-        """
+        """Index the person's rows unless they are cached; concurrent callers wait for the same work."""
         key = _cache_key(scope, model)
         # A size of 0 turns the cache off; too large people are searched in SQL, as if it were off for them.
         if not self.megabytes or key in self._held or key in self._too_large:
