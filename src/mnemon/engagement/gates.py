@@ -97,7 +97,9 @@ def evidence_line(
     passage = quotation.passage
     source = resolve_source(piece.source, quotation, on_record)
     line = collapse_spaces(piece.line)
-    subject = StatementSubject(speaker=(passage.who, turn.user_name), known=(source.name,) if source.name else ())
+    # The line is attributed to whoever is cited, so that a report of their words needs not name them again.
+    cited = (source.name,) if source.name else ()
+    subject = StatementSubject(speaker=(passage.who, turn.user_name), entity=source.name, known=cited)
     sentence = sentence_around(passage.text, quotation.start, quotation.end)
     # Figures are checked against the whole message, not the quote: people give a number in one clause and the reason
     # in the next (decision 6). The support gate then wants them in the quoted sentence.

@@ -144,12 +144,14 @@ def stance_fault(statement: str, quoted: str, stance: Stance) -> str | None:
 
 
 def unheard_names(statement: str, *heard: Iterable[str]) -> list[str]:
-    """Return the names in the statement that stand in none of the texts."""
+    """Return the names and acronyms in the statement that stand in none of the texts."""
     # At the beginning any word has a capital; a plural there is no name as a rule: "Approvals are slow".
     names = [
         word.text
         for word in read_words(statement)
-        if word.is_name and not word.is_function_word and not (word.opens and word.text.endswith("s"))
+        if (word.is_name or word.is_acronym)
+        and not word.is_function_word
+        and not (word.opens and word.text.endswith("s"))
     ]
     for texts in heard:
         if not names:
