@@ -37,7 +37,8 @@ class MemoriesSection:
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         """Return the section's instructions and the names in use, so that the same fact gets the same name again."""
         used = await store.names_in_use(tx, turn.scope, most=MOST_NAMES)
-        return Brief(instructions=MEMORIES, state=_vocabulary_text(used))
+        labels = tuple(label for label, _ in used if label)
+        return Brief(instructions=MEMORIES, state=_vocabulary_text(used), facts={"known": labels})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return what the person says about themselves by fixed patterns, without a model; at most 50 facts."""
@@ -45,6 +46,16 @@ class MemoriesSection:
             one for message in turn.messages if message.role is Role.USER for one in extract_memories(message.content)
         ]
         return MemoriesAnswer(memories=found[:50])
+
+    def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
+        """Return for each proposed memory why its quote is not found or does not support it; None where it does."""
+        sources = quotable_passages(turn)
+        found = [(one, find_quote(one.quote, sources)) for one in MemoriesAnswer.model_validate(answer).memories]
+        known: Sequence[str] = brief.facts.get("known", ())
+        return [
+            NOT_SAID if quote is None else quoted_fact_fault(one.content, _entity_of(one), quote, turn, known)
+            for one, quote in found
+        ]
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Remember, as of the turn's time, the facts that pass the quote gate; reject the others."""
@@ -100,7 +111,7 @@ def _judge_answer(
     found = find_quote(one.quote, sources)
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
-    entity = FactEntity(type=one.entity.type, label=one.entity.label) if one.entity else None
+    entity = _entity_of(one)
     if fault := quoted_fact_fault(one.content, entity, found, turn, known):
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=fault)
     private = confidential or bool(one.private)
@@ -120,6 +131,11 @@ def _judge_answer(
         private=private,
         ground=_quote_location(found, turn),
     )
+
+
+def _entity_of(one: MemoryAnswer) -> FactEntity | None:
+    """Return whom or what a proposed memory is about; None for the person."""
+    return FactEntity(type=one.entity.type, label=one.entity.label) if one.entity else None
 
 
 def _attribution_of(found: Quotation, other_author: OtherAuthor | None) -> tuple[Trust, str | None]:

@@ -54,6 +54,11 @@ class TodosSection:
         ]
         return TodosAnswer(todos=found[:50])
 
+    def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
+        """Return for each proposed todo why its quote is not found or does not support it; None where it does."""
+        judged = _judge_quotes(TodosAnswer.model_validate(answer).todos, turn)
+        return [one if isinstance(one, str) else None for one in judged]
+
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Open and close todos, as of the turn's time, whose quote is in the person's words; reject the others."""
         answers = TodosAnswer.model_validate(answer).todos
