@@ -213,7 +213,8 @@ CREATE TABLE public.engagement_turns (
     org_id text NOT NULL,
     turn_id text NOT NULL,
     subject_user_id text NOT NULL,
-    at timestamp with time zone NOT NULL
+    at timestamp with time zone NOT NULL,
+    has_content boolean DEFAULT true NOT NULL
 );
 
 CREATE TABLE public.engagements (

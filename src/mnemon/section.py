@@ -1,7 +1,8 @@
 """A section: a room's part of the reflection, which asks the model and applies the answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -61,4 +62,13 @@ class Section(Protocol):
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Check the model's answer and write what passes, in a savepoint; applying it twice changes nothing."""
+        ...
+
+
+@runtime_checkable
+class RepairableSection(Protocol):
+    """A section whose answer is a list of entries; those that its gates refuse are offered back to the model once."""
+
+    def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
+        """Return for each entry why the gates refuse it, in words that help to mend it; None for what they let in."""
         ...

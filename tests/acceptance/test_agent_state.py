@@ -131,15 +131,17 @@ def test_the_reflection_returns_deltas_that_the_reducer_applies(server: Served, 
                     {"op": "update", "id": "nobody", "patch": {"status": "resolved"}},
                 ],
                 "agent_state_updates": {
-                    "assumptions": [{"id": "a1", "hypothesis": "The board is full", "confidence": 0.8}],
+                    "assumptions": [{"id": "a1", "hypothesis": "The board is full", "evidence": ["look_1"]}],
                     "tentative_hypotheses": [{"id": "h1", "hypothesis": "Ana is away"}],
                 },
             }
         },
     )
-    made = turn(client)
+    board = {"id": "look_1", "action": "look", "output": "The board is full."}
+    made = turn(client, toolResults=[board])
     server.settled(client)
     held = state(client, made["sessionId"])
+    assert [(a["id"], a["confidence"]) for a in held["assumptions"]] == [("a1", 0.65)]
     assert held["items"] == [
         {
             "id": "q1",
@@ -161,17 +163,18 @@ def test_the_reflection_returns_deltas_that_the_reducer_applies(server: Served, 
                 "agent_state_item_updates": [{"op": "update", "id": "q1", "patch": {"status": "resolved"}}],
                 "agent_state_updates": {
                     "assumptions": [
-                        {"id": "a1", "hypothesis": "The board is full", "confidence": 0.99, "contradicted_by": ["m1"]},
-                        {"id": "h1", "hypothesis": "Ana is away", "confidence": 0.6, "evidence": ["m2"]},
+                        {"id": "a1", "confidence": 0.99, "contradicted_by": ["look_2"]},
+                        {"id": "h1", "hypothesis": "Ana is away", "confidence": 0.6, "evidence": ["look_2"]},
                     ]
                 },
             }
         },
     )
-    turn(client, "It is not full, and Ana is in Rome.", sessionId=made["sessionId"])
+    board = {"id": "look_2", "action": "look", "output": "The board is not full. Ana is away in Rome."}
+    turn(client, "And now?", sessionId=made["sessionId"], toolResults=[board])
     server.settled(client)
     held = state(client, made["sessionId"])
-    assert [(a["id"], a["confidence"]) for a in held["assumptions"]] == [("a1", 0.69), ("h1", 0.6)]
+    assert [(a["id"], a["confidence"]) for a in held["assumptions"]] == [("a1", 0.5), ("h1", 0.6)]
     assert held["tentative_hypotheses"] == []
     assert held["items"][0]["status"] == "resolved"
 

@@ -54,7 +54,15 @@ class Scene:
         run = self.everyone.post(f"/api/agents/{agent}/runs", json={}).json()["data"]["id"]
         job = self.everyone.get("/api/jobs").json()["data"][0]["id"]
         model = self.everyone.get("/v1/models").json()["data"][0]["id"]
-        return {"persona_id": "coach", "agent_id": agent, "run_id": run, "job_id": job, "model_id": model}
+        return {
+            "persona_id": "coach",
+            "agent_id": agent,
+            "run_id": run,
+            "job_id": job,
+            "model_id": model,
+            # A bound key is refused before anybody looks for the hypothesis.
+            "hypothesis_id": "hyp_any",
+        }
 
     def call(self, op: Operation, whose: Belongings, client: httpx2.Client | None = None) -> tuple[int, str]:
         """Send the operation for this person's belongings; of a stream, the status alone."""

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
 from support.engaged import claim, piece
 from support.served import Served, served
+from support.talk import Talk, history, ready
 
 SEED: dict[str, Any] = {
     "weekNumber": 4,
@@ -50,41 +50,6 @@ def engaged(database_url: str, tmp_path: Path) -> Iterator[Served]:
         yield running
 
 
-class Talk:
-    """A conversation whose reflections are scripted."""
-
-    def __init__(self, server: Served, client: httpx2.Client) -> None:
-        self.server = server
-        self.client = client
-
-    def say(
-        self, text: str, *, user: str = "dana", at: str | None = None, persona: str | None = None, **parts: Any
-    ) -> Any:
-        """A chat turn, reflected; gives its engagement report."""
-        if at is not None:
-            self.server.set_time(at)
-        self.server.script.add_answers("Reflection", {"engagement": parts})
-        body = {"userId": user, "message": text, "stream": False}
-        reply = self.client.post("/api/chat", json=body if persona is None else {**body, "personaId": persona})
-        assert reply.status_code == 200, reply.text
-        self.server.settled(self.client)
-        self.turn_id = reply.json()["data"]["turnId"]
-        reflection = self.client.get(f"/api/turns/{self.turn_id}").json()["data"]["reflection"]
-        assert reflection["status"] == "done", reflection
-        return {**reflection["sections"]["engagement"], "why": [each["why"] for each in reflection["rejected"]]}
-
-    def state(self, query: str = "") -> Any:
-        reply = self.client.get(f"/api/engagement{query}")
-        assert reply.status_code == 200, reply.text
-        return reply.json()["data"]
-
-    def layer(self, persona: str | None = None) -> str:
-        """L8 as chat would be given it."""
-        body = {"userId": "dana", "query": "what now?", **({} if persona is None else {"personaId": persona})}
-        layers = self.client.post("/api/context", json=body).json()["data"]["layers"]
-        return next((layer["text"] for layer in layers if layer["name"] == "L8"), "")
-
-
 @pytest.fixture
 def talk(engaged: Served) -> Talk:
     return Talk(engaged, engaged.client("acme"))
@@ -106,7 +71,7 @@ def test_the_seeds_example_field_for_field(talk: Talk) -> None:
     talk.say("We make valves, and orders slow down somewhere between sales and the plant.", unknowns=SEED["unknowns"])
     talk.say("Manufacturing says it is sales, sales says it is manufacturing.")
     talk.say(
-        "We lose $4.1M on deal-approval handoffs, finance worked it out.",
+        "In session 2 finance cited $4.1M on deal-approval handoffs from Sales to Ops, more than inside Manufacturing.",
         at="2026-03-23T09:00:00Z",
         form=[
             claim(
@@ -119,34 +84,38 @@ def test_the_seeds_example_field_for_field(talk: Talk) -> None:
     )
     lever = talk.state()["hypotheses"][0]["id"]
     second = piece(
-        "nobody coordinates between the two",
+        "a structural gap in the coordination of handoffs",
         line=SEED["hypotheses"][0]["evidence"][1],
         strength="weak",
         source="Diane Ortiz",
         hypothesis=lever,
     )
     talk.say(
-        "I spoke with Diane Ortiz. She says nobody coordinates between the two.",
+        "I spoke with Diane Ortiz. She sees a structural gap in the coordination of handoffs.",
         at="2026-04-06T09:00:00Z",
         evidence=[second],
         week=DONE,
     )
+    rolled = "three new KPIs rolled out to the line floor without briefing"
     talk.say(
-        "Diane Ortiz wrote: three new KPIs rolled out to the line floor without briefing. The memo is attached.",
-        at="2026-04-12T15:22:00Z",
+        f"We have it in writing: {rolled}.",
+        at="2026-04-12T15:20:00Z",
         form=[
             claim(
                 SEED["findings"][0]["statement"],
-                piece(
-                    "three new KPIs rolled out to the line floor without briefing",
-                    strength="strong",
-                    source="Diane Ortiz",
-                ),
-                piece("The memo is attached", line="A memo backs it.", source="memo"),
+                piece(rolled),
                 falsified_by="A briefing is on record.",
             )
         ],
         week=DONE,
+    )
+    kpis = talk.state()["hypotheses"][1]["id"]
+    assert talk.state()["findings"] == []
+    talk.say(
+        f"I saw it: {rolled}.",
+        user="Diane Ortiz",
+        at="2026-04-12T15:22:00Z",
+        evidence=[piece(rolled, strength="strong", source="Diane Ortiz", hypothesis=kpis)],
     )
     assert seed_fields(talk.state()) == SEED
 
@@ -164,44 +133,49 @@ def test_twelve_turns_over_four_weeks(talk: Talk) -> None:
     vetoed = talk.say("As I said.", at="2026-03-23T09:00:00Z", week=DONE)
     assert "at least one hypothesis" in vetoed["why"][0]
     talk.say(
-        "Approvals wait 9 days on average, the log shows it.",
+        "Approvals wait 9 days on average. The log shows it. The plant is short of people, I feel.",
         form=[
             claim(
-                "Approvals are the bottleneck", piece("Approvals wait 9 days on average", line="The log shows 9 days.")
+                "Approvals are the bottleneck",
+                piece("Approvals wait 9 days on average", line="Approvals wait 9 days on average."),
             ),
-            claim("The plant lacks people", piece("the log shows it", strength="weak"), falsified_by="shifts are full"),
+            claim(
+                "The plant lacks people",
+                piece("The plant is short of people", strength="weak"),
+                falsified_by="shifts are full",
+            ),
         ],
         week=DONE,
     )
     approvals, people = (each["id"] for each in talk.state()["hypotheses"])
     talk.say("Tom says approvals take an hour.", at="2026-03-30T09:00:00Z", evidence=[
-        piece("approvals take an hour", line="Tom says it takes an hour.", source="Tom", stance="contradicts",
+        piece("approvals take an hour", line="Tom says approvals take an hour.", source="Tom", stance="contradicts",
               strength="weak", hypothesis=approvals),
     ], wouldResolve=[{"hypothesis": approvals, "text": "The approval log of one plant."}])  # fmt: skip
     mixed = next(each for each in talk.state("?expand=evidence")["hypotheses"] if each["id"] == approvals)
     assert (mixed["mixed"], mixed["wouldResolve"]) == (True, "The approval log of one plant.")
+    assert mixed["evidence"][1]["source"] == "Tom, as told by dana"
     assert "The approval log of one plant." in talk.layer()
     contradiction = mixed["evidence"][1]["id"]
-    talk.say("The log of plant 2 shows long waits in every order.", evidence=[
-        piece("shows long waits in every order", line="A plant's log shows it.", source="log", strength="strong",
-              hypothesis=approvals),
+    talk.say("The log of plant 2 shows long waits for approvals.", user="ann", evidence=[
+        piece("The log of plant 2 shows long waits for approvals", strength="strong", hypothesis=approvals),
     ])  # fmt: skip
     assert talk.state()["findings"] == []
-    talk.say("Tom meant the small orders only.", evidence=[
-        piece("Tom meant the small orders only", line="Tom spoke of small orders.", source="Tom", strength="strong",
-              hypothesis=approvals, resolves=[contradiction]),
+    talk.say("Tom meant the approvals of small orders.", evidence=[
+        piece("Tom meant the approvals of small orders", line="Tom meant the approvals of small orders.", source="Tom",
+              strength="moderate", hypothesis=approvals, resolves=[contradiction]),
     ], week=DONE)  # fmt: skip
     assert [each["id"] for each in talk.state()["findings"]] == [approvals]
     assert "week 4 (synthesis)" in talk.layer()
-    talk.say("All shifts are full, by the way.", at="2026-04-06T09:00:00Z", evidence=[
-        piece("All shifts are full", stance="contradicts", strength="strong", hypothesis=people),
+    talk.say("All shifts of the plant are full, by the way.", at="2026-04-06T09:00:00Z", evidence=[
+        piece("All shifts of the plant are full", stance="contradicts", strength="strong", hypothesis=people),
     ], archive=[{"hypothesis": people, "note": "Shifts are full."}])  # fmt: skip
     unknown = talk.state()["unknowns"][0]["id"]
     talk.say(
         "The regional lead approves deals.", answered=[{"unknown": unknown, "quote": "The regional lead approves"}]
     )
-    talk.say("New log: approvals were automated last week.", evidence=[
-        piece("approvals were automated last week", stance="contradicts", strength="moderate", hypothesis=approvals),
+    talk.say("New log: approvals are automated.", evidence=[
+        piece("approvals are automated", stance="contradicts", strength="moderate", hypothesis=approvals),
     ])  # fmt: skip
     talk.say("So we look elsewhere.", week=DONE)
 
@@ -223,35 +197,20 @@ def test_twelve_turns_over_four_weeks(talk: Talk) -> None:
     assert told == [
         "advanced", "advanced", "resolvable", "promoted", "advanced", "archived", "answered", "reopened", "advanced",
     ]  # fmt: skip
-    assert all(change["turnId"] and change["who"] == "dana" and change["reason"] for change in changes)
-
-
-def history(client: httpx2.Client) -> list[Any]:
-    """All changes, page by page."""
-    found: list[Any] = []
-    cursor = None
-    while True:
-        page = client.get(
-            "/api/engagement/history", params={"limit": 5, **({"cursor": cursor} if cursor else {})}
-        ).json()
-        found += page["data"]
-        cursor = page["meta"]["nextCursor"]
-        if cursor is None:
-            return found
-
-
-def ready(talk: Talk) -> None:
-    """Three user turns have been heard."""
-    for text in ("Hello.", "We make valves.", "Go on."):
-        talk.say(text)
+    assert all(change["turnId"] and change["who"] in {"dana", "ann"} and change["reason"] for change in changes)
 
 
 def test_expanded_evidence_tells_stance_source_and_time(talk: Talk) -> None:
     ready(talk)
-    talk.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap", source="Diane Ortiz"))])
+    said = "Diane Ortiz told me on March 12 that there is a gap."
+    talk.say(said, form=[claim("The gap costs us time", piece("there is a gap", source="Diane Ortiz"))])
     (line,) = talk.state("?expand=evidence")["hypotheses"][0]["evidence"]
-    assert (line["stance"], line["strength"], line["source"]) == ("supports", "moderate", "Diane Ortiz")
+    assert (line["stance"], line["strength"], line["weight"]) == ("supports", "moderate", 1.0)
+    assert (line["source"], line["sourceKey"], line["teller"]) == (
+        "Diane Ortiz, as told by dana", "person:diane ortiz", "speaker:dana",
+    )  # fmt: skip
     assert (line["who"], line["at"], line["quote"]) == ("dana", "2026-03-16T09:00:00Z", "there is a gap")
+    assert line["eventDate"] == "2026-03-12"
     assert line["turnId"] == talk.turn_id
 
 
@@ -308,9 +267,9 @@ def test_twenty_people_at_once_lose_nothing(talk: Talk) -> None:
     target = talk.state()["hypotheses"][0]["id"]
 
     def reflected(asked: Any) -> Any:
-        word = re.search(r"remark (\w+)", asked.prompt)
+        word = re.search(r"a gap remark (\w+)", asked.prompt)
         assert word is not None
-        mine = piece(word.group(), line="A remark.", strength="weak", source=word[1], hypothesis=target)
+        mine = piece(word.group(), line="A gap.", strength="weak", source=word[1], hypothesis=target)
         stance = "contradicts" if len(word[1]) % 2 else "supports"
         return {"engagement": {"evidence": [{**mine, "stance": stance}]}}
 
@@ -318,14 +277,14 @@ def test_twenty_people_at_once_lose_nothing(talk: Talk) -> None:
     with ThreadPoolExecutor(20) as pool:
         words = [chr(97 + place) * (1 + place % 2) for place in range(20)]
         bodies = [
-            {"userId": f"user-{word}", "messages": [{"role": "user", "content": f"I have a remark {word} to make"}]}
+            {"userId": f"user-{word}", "messages": [{"role": "user", "content": f"I have a gap remark {word} to make"}]}
             for word in words
         ]
         replies = list(pool.map(lambda body: talk.client.post("/api/turns", json=body), bodies))
     assert {reply.status_code for reply in replies} == {202}
     talk.server.settled(talk.client)
     evidence = talk.state("?expand=evidence")["hypotheses"][0]["evidence"]
-    assert sorted(line["source"] for line in evidence[1:]) == sorted(words)
+    assert sorted(line["source"] for line in evidence[1:]) == sorted(f"user-{word}" for word in words)
     changes = history(talk.client)
     assert [change["seq"] for change in changes] == list(range(1, len(changes) + 1))
 
@@ -333,7 +292,7 @@ def test_twenty_people_at_once_lose_nothing(talk: Talk) -> None:
 def test_a_recited_reply_is_flagged_on_its_turn_and_counted(talk: Talk) -> None:
     ready(talk)
     line = "Approvals take longer than anybody in the plant would like to admit."
-    talk.say("approvals are slow", form=[claim("Approvals are slow", piece("approvals are slow", line=line))])
+    talk.say(f"Honestly: {line}", form=[claim("Approvals are slow", piece(line, line=line))])
     counted = recitals(talk)
     talk.server.script.add_replies("As noted, approvals take longer than anybody in the plant would like.")
     talk.say("and so?")
@@ -359,9 +318,9 @@ def test_the_version_is_the_etag(talk: Talk) -> None:
 
 def test_a_forgotten_person_leaves_no_word_in_it(talk: Talk) -> None:
     ready(talk)
-    talk.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))])
-    talk.say("Zanzibar is the word", user="tom", evidence=[
-        piece("Zanzibar is the word", hypothesis="The gap costs us time", strength="strong", source="Tom Zander"),
+    talk.say("there is a gap", form=[claim("The gap is wide", piece("there is a gap"))])
+    talk.say("Zanzibar has a gap, a wide one", user="tom", evidence=[
+        piece("Zanzibar has a gap", hypothesis="The gap is wide", strength="strong", source="Tom Zander"),
     ])  # fmt: skip
     assert talk.state()["findings"]
     reply = talk.client.delete("/api/users/tom")
@@ -369,8 +328,12 @@ def test_a_forgotten_person_leaves_no_word_in_it(talk: Talk) -> None:
     assert reply.json()["data"]["removed"]["engagement_journal"] == 2
     assert talk.state()["findings"] == []
     assert talk.state()["hypotheses"][0]["confidence"] == 0.65
-    told = talk.client.get("/api/engagement?expand=evidence&include=archived").text + str(history(talk.client))
+    changes = history(talk.client)
+    assert [change["kind"] for change in changes[-2:]] == ["withdrawn", "reopened"]
+    assert changes[-2]["reason"] == "evidence of a forgotten person was withdrawn; confidence 0.86 → 0.65"
+    told = talk.client.get("/api/engagement?expand=evidence&include=archived").text + str(changes)
     assert "Zan" not in told
+    assert "tom" not in told
 
 
 def test_offline_it_begins_with_the_first_turn_and_takes_up_what_is_said_to_be_unknown(offline_server: Served) -> None:

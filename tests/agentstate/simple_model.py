@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from mnemon.agentstate.delta import AddItem, AssumptionProposal, ExpectationProposal, RemoveItem, StateDelta
@@ -115,15 +116,24 @@ class SimpleModel:
         }
 
     def _guess(self, id_: str | None, text: str) -> None:
+        if self._claims_another(id_, text):
+            id_ = None
         if id_ is None:
-            same = [t for t, held in self.tentative.items() if plain(held) == plain(text)]
-            id_ = same[0] if same else self.new_id("ten")
             if any(plain(a["hypothesis"]) == plain(text) for a in self.assumptions.values()):
                 return
+            same = [t for t, held in self.tentative.items() if plain(held) == plain(text)]
+            id_ = same[0] if same else self.new_id("ten")
         if id_ not in self.assumptions:
             self.tentative[id_] = text
 
+    def _claims_another(self, id_: str | None, text: str | None) -> bool:
+        """Whether the id is taken by another claim; the texts of these tests say the same only in the same words."""
+        held = self.assumptions[id_]["hypothesis"] if id_ in self.assumptions else self.tentative.get(id_ or "")
+        return held is not None and text is not None and plain(held) != plain(text)
+
     def _assume(self, p: AssumptionProposal) -> None:
+        if self._claims_another(p.id, p.hypothesis):
+            p = replace(p, id=None)
         pieces = [*p.evidence, *p.contradicted_by]
         held = self._find(self.assumptions, p.id, p.hypothesis, lambda a: a["hypothesis"], by_text=p.id is None)
         if held is not None:

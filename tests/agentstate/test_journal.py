@@ -149,16 +149,26 @@ async def test_the_reflection_applies_once_and_reports(db: Database, ann: Scope,
     assert held.version == 1
 
 
-async def test_a_models_number_moves_no_assumption_that_is_held(db: Database, ann: Scope, clock: ManualClock) -> None:
+def message(id_: str, text: str, at: datetime, role: Role = Role.USER, name: str | None = None) -> TurnMessage:
+    return TurnMessage(message_id=id_, role=role, content=text, name=name, at=at)
+
+
+async def test_evidence_and_not_a_models_number_moves_an_assumption_that_is_held(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
+    now = clock.now()
     async with db.tx(ann.org_id) as tx:
-        first = answer(assumptions=[{"id": "h", "hypothesis": "Safe", "confidence": 0.6, "evidence": ["m1"]}])
-        await SECTION.apply_answer(tx, turn(ann, clock.now()), first)
-        higher = answer(assumptions=[{"id": "h", "hypothesis": "Safe", "confidence": 0.99, "evidence": ["m2"]}])
-        report = await SECTION.apply_answer(tx, turn(ann, clock.now(), id="trn_2"), higher)
+        first = answer(assumptions=[{"id": "h", "hypothesis": "It is safe", "confidence": 0.95, "evidence": ["msg_1"]}])
+        await SECTION.apply_answer(tx, turn(ann, now), first)
         held = await store.load_state(tx, ann, SESSION)
-    assert held.state.assumptions[0].confidence == 0.6
-    assert held.state.assumptions[0].evidence == ("m1", "m2")
-    assert len(report.rejected) == 1
+        assert round(held.state.assumptions[0].confidence, 2) == 0.65
+        higher = answer(assumptions=[{"id": "h", "hypothesis": "It is safe", "confidence": 0.99, "evidence": ["m2"]}])
+        again = turn(ann, now, id="trn_2", messages=(message("m2", "It is safe, as a tool told", now, name="Bo"),))
+        report = await SECTION.apply_answer(tx, again, higher)
+        held = await store.load_state(tx, ann, SESSION)
+    assert round(held.state.assumptions[0].confidence, 2) == 0.77
+    assert held.state.assumptions[0].evidence == ("msg_1", "m2")
+    assert [one.what for one in report.rejected] == ["confidence 0.99 of assumption h"]
 
 
 async def test_an_older_turn_reflected_late_adds_and_overwrites_nothing(
@@ -166,21 +176,26 @@ async def test_an_older_turn_reflected_late_adds_and_overwrites_nothing(
 ) -> None:
     earlier, later = clock.now() - timedelta(hours=1), clock.now()
     newer = answer(
-        assumptions=[{"id": "h", "hypothesis": "It is safe now", "confidence": 0.8}],
+        assumptions=[{"id": "h", "hypothesis": "It is safe now", "evidence": ["msg_1"]}],
         current_understanding={"entities": [{"id": "t1", "kind": "task", "name": "New"}]},
     )
     older = answer(
-        assumptions=[{"id": "h", "hypothesis": "It was safe", "confidence": 0.1, "contradicted_by": ["m0"]}],
+        assumptions=[
+            {"id": "h", "hypothesis": "It is safe", "confidence": 0.1, "contradicted_by": ["m0"]},
+            {"id": "h", "hypothesis": "It was never safe", "evidence": ["m0"], "contradicted_by": ["m0"]},
+        ],
         current_understanding={"entities": [{"id": "t1", "kind": "task", "name": "Old"}, {"id": "t0", "kind": "task"}]},
     )
     async with db.tx(ann.org_id) as tx:
         await SECTION.apply_answer(tx, turn(ann, later, id="trn_2", seq=2), newer)
-        report = await SECTION.apply_answer(tx, turn(ann, earlier), older)
+        before = turn(ann, earlier, messages=(message("m0", "Is it safe?", earlier),))
+        report = await SECTION.apply_answer(tx, before, older)
         held = await store.load_state(tx, ann, SESSION)
     assert [(e.id, e.name) for e in held.state.current_understanding.entities] == [("t1", "New"), ("t0", None)]
     [assumption] = held.state.assumptions
     assert assumption.hypothesis == "It is safe now"
-    assert round(assumption.confidence, 2) == 0.69
+    assert round(assumption.confidence, 2) == 0.5
+    assert assumption.contradicted_by == ("m0",)
     assert (report.stored, report.updated, report.skipped) == (1, 1, 1)
 
 

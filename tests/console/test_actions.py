@@ -19,6 +19,7 @@ WRITES = (
     "/memories/mem_x/archive",
     "/memories/mem_x/restore",
     "/memories/mem_x/forget",
+    "/memories/mem_x/unfold",
     "/memories/bulk",
     "/entities/merge",
     "/entities/split",

@@ -25,7 +25,7 @@ EMPTY = (
     "/results/decisions?status=open",
     "/calibration",
 )
-CLAIM = f"Plans reach the depots too late {SCRIPT}"
+CLAIM = f"Every plan reaches the depots late {SCRIPT}"
 
 
 @dataclass
@@ -75,10 +75,11 @@ def career(server: Served, client: httpx2.Client) -> Career:
 
 
 def _believe(server: Served, client: httpx2.Client) -> None:
-    said = "The plan lands late. But Tilburg is fine."
+    said = f"The plan lands late {SCRIPT}. But the plan of Tilburg is fine."
+    late = f"The plan lands late {SCRIPT}"
     pieces = [
-        {"line": f"The plan lands late {SCRIPT}", "quote": "The plan lands late", "source": SCRIPT},
-        {"line": "Tilburg is fine", "quote": "Tilburg is fine", "source": "Mara"},
+        {"line": late, "quote": late, "source": SCRIPT},
+        {"line": "The plan of Tilburg is fine", "quote": "the plan of Tilburg is fine", "source": "Mara"},
     ]
     supports = {**pieces[0], "stance": "supports", "strength": "strong"}
     against = {**pieces[1], "stance": "contradicts", "strength": "weak"}
@@ -141,6 +142,31 @@ def test_a_belief_shows_its_evidence_and_what_would_resolve_it(career: Career, b
     page = browser.get(f"/engagement/{career.hypothesis}").text
     assert "Tilburg is fine" in page
     assert "/sessions/" in page
+
+
+def test_a_person_settles_a_contradiction_and_archives_a_claim_with_a_note(
+    career: Career, client: httpx2.Client, browser: httpx2.Client
+) -> None:
+    address = f"/engagement/{career.hypothesis}"
+    (against,) = browser.get(f"{address}.json").json()["held"]["outstanding"]
+    assert "Settle this contradiction" in browser.get(address).text
+    form = {"csrf": csrf(browser), "at": address, "evidence": against}
+    refused = browser.post(f"{address}/settle", data={**form, "note": " "})
+    assert refused.status_code == 422
+    assert "Say why" in refused.text
+    settled = browser.post(f"{address}/settle", data={**form, "note": "Tilburg is another plant."})
+    assert settled.status_code == 303
+    page = browser.get(address).text
+    assert "Settled by hand: Tilburg is another plant." in page
+    assert "Settle this contradiction" not in page
+    archived = browser.post(f"{address}/archive", data={"csrf": csrf(browser), "note": "Over <b>and</b> done."})
+    assert archived.status_code == 303
+    assert "Archived: Over &lt;b&gt;and&lt;/b&gt; done." in browser.get(address).text
+    changes = client.get("/api/engagement/history").json()["data"][-2:]
+    assert [change["kind"] for change in changes] == ["settled", "archived"]
+    audit = browser.get("/settings/audit.json").text
+    assert "settle contradiction" in audit
+    assert "archive hypothesis" in audit
 
 
 def test_a_decision_shows_its_latest_conviction_and_its_history(career: Career, browser: httpx2.Client) -> None:
@@ -226,7 +252,7 @@ def test_another_organization_sees_nothing_of_it(server: Served, career: Career)
         token = {"csrf": csrf(stranger)}
         assert stranger.post(f"/runs/{career.trade}/re-examine", data=token).status_code == 404
         assert stranger.post(f"/agents/{career.agent}/memory/reset", data=token).status_code == 404
-        assert "Plans reach" not in stranger.get("/engagement").text
+        assert "Every plan reaches" not in stranger.get("/engagement").text
 
 
 def test_the_board_reads_the_newest_changes(

@@ -26,7 +26,8 @@ def test_the_contracts_fields_are_the_schemas() -> None:
         "AnswerProposal": {"unknown", "quote"},
     }
     assert {name: set(schema[name]["properties"]) for name in expected} == expected
-    assert set(schema["ArchiveProposal"]["properties"]) == {"hypothesis", "note"}
+    assert set(schema["ArchiveProposal"]["properties"]) == {"hypothesis", "note", "supersededBy"}
+    assert schema["ArchiveProposal"]["required"] == ["hypothesis", "note"]
     assert set(schema["WeekProposal"]["properties"]) == {"advance", "reason"}
     assert set(schema["ResolutionProposal"]["properties"]) == {"hypothesis", "text"}
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -16,20 +17,31 @@ from mnemon.engagement.proposal_applier import EngagementRules
 from mnemon.engagement.reflect import EngagementSection
 from support.engaged import START, answer, claim, piece, turn
 
-TURN = turn("KPIs came unannounced; nobody was told; perhaps culture")
-ANSWER = answer(
+FIRST = turn(
+    "KPIs [bold] came unannounced; the slowdown has a structure; Tom says the slowdown is culture; "
+    "the plant lacks people, though all shifts of the plant are full",
+)
+FIRST_ANSWER = answer(
     form=[
-        claim("KPIs [bold] unannounced", piece("KPIs came unannounced", strength="strong"), piece("nobody was told")),
+        claim("KPIs [bold] came unannounced", piece("KPIs [bold] came unannounced", strength="strong")),
         claim(
             "The slowdown is structural",
-            piece("nobody was told", line="Nobody was told."),
-            piece("perhaps culture", stance="contradicts", strength="weak", source="Tom"),
+            piece("the slowdown has a structure", line="The slowdown has a structure."),
+            piece("the slowdown is culture", stance="contradicts", strength="weak", source="Tom"),
             falsified_by="interviews point to culture",
         ),
-        claim("The plant lacks people"),
+        claim(
+            "The plant lacks people",
+            piece("the plant lacks people"),
+            piece("all shifts of the plant are full", stance="contradicts"),
+        ),
     ],
     archive=[{"hypothesis": "The plant lacks people", "note": "Shifts are full."}],
     unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides the fix."}],
+)
+SECOND = turn("the KPIs [bold] came unannounced, I saw it", number=2, who="tom", at=START + timedelta(hours=1))
+SECOND_ANSWER = answer(
+    evidence=[piece("the KPIs [bold] came unannounced", hypothesis="KPIs [bold] came unannounced", source="tom")]
 )
 
 
@@ -46,7 +58,8 @@ def shown(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
             async with db.tx(org) as tx:
                 await create_organization(tx)
         async with db.tx("acme") as tx:
-            await EngagementSection(EngagementRules(first_hypothesis_turns=0)).apply_answer(tx, TURN, ANSWER)
+            for said, reflected in ((FIRST, FIRST_ANSWER), (SECOND, SECOND_ANSWER)):
+                await EngagementSection(EngagementRules(first_hypothesis_turns=0)).apply_answer(tx, said, reflected)
         await db.close()
 
     asyncio.run(begin())
@@ -59,11 +72,11 @@ def test_the_page_shows_confidence_what_resolves_unknowns_and_sources(shown: Cal
     for words in (
         "week 1, orientation",
         "███████████░░░░░░░░░ 0.56  The slowdown is structural",
-        "+ Nobody was told.  dana, 2026-04-12, moderate",
-        "− Said: perhaps culture  Tom, 2026-04-12, weak",
+        "+ The slowdown has a structure.  dana, 2026-04-12, moderate",
+        "− Said: the slowdown is culture  Tom, as told by dana, 2026-04-12, weak",
         "this would resolve it: interviews point to culture",
         "? Who owns it?",
-        "✓ KPIs [bold] unannounced",
+        "✓ KPIs [bold] came unannounced",
         "dana, 2026-04-12",
     ):
         assert words in page.stdout
@@ -73,7 +86,7 @@ def test_the_page_shows_confidence_what_resolves_unknowns_and_sources(shown: Cal
 
 def test_the_history_tells_what_changed_and_why(shown: Callable[..., Result]) -> None:
     told = shown("--org", "acme", "--history").stdout
-    assert "promoted KPIs [bold] unannounced" in told
+    assert "promoted KPIs [bold] came unannounced" in told
     assert "archived The plant lacks people" in told
     assert "confidence 0.86, above 0.85" in told
 

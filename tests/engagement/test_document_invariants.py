@@ -2,24 +2,28 @@
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from itertools import combinations
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mnemon.engagement.document import ENGAGEMENT_ADAPTER, Engagement, HypothesisStage
-from mnemon.engagement.hypotheses import reopening_entries
-from mnemon.engagement.journal import DELTA_ADAPTER, fold_entries
-from mnemon.engagement.lifecycle import confidence_of, outstanding_contradictions
-from support.engaged import START, Room, claim, piece
+from mnemon.engagement.journal import DELTA_ADAPTER, EvidenceWithdrawn, fold_entries
+from mnemon.engagement.lifecycle import are_independent, confidence_of, counting_support, outstanding_contradictions
+from mnemon.engagement.promotion import reopening_entries
+from mnemon.engagement.withdrawal import kept_entries, withdrawal_entries
+from mnemon.evidence.confidence import Stance, Strength, compute_confidence
+from mnemon.scope import person_scope
+from support.engaged import START, Room, claim, piece, turn
 
-STATEMENTS = ("The gap is structural", "The gap is cultural", "The line was not briefed")
+STATEMENTS = ("The gap is structural", "The gap is cultural", "The gap is closing")
 QUOTES = tuple(
-    f"remark {word}"
+    f"gap remark {word}"
     for word in ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"]
 )
-TEXT = ". ".join((*QUOTES, "remark nu"))
+TEXT = ". ".join((*QUOTES, "gap remark nu"))
 
 stances = st.sampled_from(["supports", "supports", "contradicts"])
 strengths = st.sampled_from(["weak", "moderate", "strong", "strong"])
@@ -32,7 +36,7 @@ moves = st.one_of(
 )
 people = st.sampled_from(["ann", "bob", "cyd"])
 paths = st.tuples(
-    st.just((("form", STATEMENTS[0], "remark nu", "supports", "weak"), "ann", 0)),
+    st.just((("form", STATEMENTS[0], "gap remark nu", "supports", "weak"), "ann", 0)),
     st.lists(st.tuples(moves, people, st.integers(0, 20)), min_size=4, max_size=14),
 ).map(lambda parts: [parts[0], *parts[1]])
 """Ann forms a claim, and then anything happens, in any order of time."""
@@ -68,6 +72,7 @@ def sound(document: Engagement) -> None:
         if each.stage is HypothesisStage.FINDING:
             assert not outstanding_contradictions(each.evidence)
             assert confidence_of(each) > 0.85
+            assert any(are_independent(one, other) for one, other in combinations(counting_support(each), 2))
         if each.stage is HypothesisStage.ARCHIVED:
             assert each.note
 
@@ -104,16 +109,30 @@ def test_no_moment_of_the_past_shows_such_a_finding_either(path: Path, hour: int
 @given(paths, people)
 def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_ground(path: Path, who: str) -> None:
     room = play(path)
-    left = [entry for entry in room.entries if entry.who != who]
+    user = person_scope("acme", who).user
+    others = [entry for entry in room.entries if entry.user_id != user]
+    kept = kept_entries(room.entries, {entry.seq for entry in room.entries if entry.user_id == user})
+    left = sorted([*others, *kept], key=lambda entry: entry.seq)
     document = fold_entries(left)
     if document is None:
         assert not left
         return
-    seq = room.entries[-1].seq
-    document = fold_entries(reopening_entries(document, START + timedelta(days=9), seq), document)
+    told = withdrawal_entries(room.document, document, START + timedelta(days=9), room.entries[-1].seq, "a person")
+    changed = {entry.delta.hypothesis for entry in told if isinstance(entry.delta, EvidenceWithdrawn)}
+    told += reopening_entries(document, START + timedelta(days=9), told[-1].seq if told else 0, changed)
+    document = fold_entries(told, document)
     assert document is not None
     sound(document)
     assert all(line.who != who for each in document.hypotheses for line in each.evidence)
+    assert who not in {entry.who for entry in (*left, *told)}
+    supported = {line.id for each in room.state.hypotheses for line in each.evidence if line.who != who}
+    assert supported == {line.id for each in document.hypotheses for line in each.evidence} | {
+        line.id
+        for each in room.state.hypotheses
+        if document.find_hypothesis(each.id) is None
+        for line in each.evidence
+        if line.who != who and line.stance == "contradicts"
+    }
 
 
 def test_a_promotion_is_never_dated_before_the_evidence_it_rests_on() -> None:
@@ -125,9 +144,8 @@ def test_a_promotion_is_never_dated_before_the_evidence_it_rests_on() -> None:
     contradiction = room.state.hypotheses[0].evidence[-1].id
     settling = piece(QUOTES[2], strength="strong", hypothesis=STATEMENTS[0], resolves=[contradiction])
     room.say(TEXT, at=START + timedelta(hours=6), evidence=[settling])
-    room.say(
-        TEXT, at=START + timedelta(hours=1), evidence=[piece(QUOTES[3], hypothesis=STATEMENTS[0], strength="strong")]
-    )
+    late = piece(QUOTES[3], hypothesis=STATEMENTS[0], strength="strong")
+    room.say(TEXT, who="tom", at=START + timedelta(hours=1), evidence=[late])
     assert room.state.findings[0].promoted_at == START + timedelta(hours=6)
     past = fold_entries(entry for entry in room.entries if entry.at <= START + timedelta(hours=5))
     assert past is not None
@@ -144,9 +162,85 @@ def test_the_order_of_independent_evidence_does_not_matter(pieces: list[tuple[st
     ends = []
     for order in (pieces, shuffled):
         room = Room()
-        room.say(TEXT, form=[claim(STATEMENTS[0])])
+        room.say(TEXT, form=[claim(STATEMENTS[0], piece("gap remark nu"))])
         for quote, stance, strength in order:
-            room.say(TEXT, evidence=[piece(quote, stance=stance, strength=strength, hypothesis=STATEMENTS[0])])
+            # Each at its own hour and by its own person, whatever the order in which they are reflected.
+            place = QUOTES.index(quote)
+            said: dict[str, Any] = {"who": ("ann", "bob", "cyd")[place % 3], "at": START + timedelta(hours=place)}
+            room.say(TEXT, **said, evidence=[piece(quote, stance=stance, strength=strength, hypothesis=STATEMENTS[0])])
         (end,) = room.state.hypotheses
         ends.append((confidence_of(end), len(outstanding_contradictions(end.evidence)), end.stage))
     assert ends[0] == ends[1]
+
+
+SAID = (
+    "Approvals take nine days. Diane told me approvals take nine days, and Tom says the log shows nine days too. "
+    "I am sure, really sure, very sure that approvals are slow. The memo says approvals are slow."
+)
+WORDS = SAID.split()
+names = st.sampled_from(
+    ["dana", "Dana (user)", "user", "the user", "", "Diane", "Diane Ortiz", "Tom", "memo", "the CFO"]
+)
+spans = st.tuples(st.integers(0, len(WORDS) - 1), st.integers(1, 12)).map(
+    lambda span: " ".join(WORDS[span[0] : span[0] + span[1]]).strip(".,")
+)
+claims = st.sampled_from(["Approvals are slow", "Approvals take nine days", "The log is slow", "Approvals are fraud"])
+told = st.builds(
+    lambda quote, line, source, stance, strength, target: {
+        **piece(quote, stance=stance, strength=strength),
+        "line": line or f"Said: {quote}",
+        "source": source,
+        "hypothesis": target,
+    },
+    spans,
+    st.one_of(st.just(""), st.just(""), spans),
+    names,
+    stances,
+    strengths,
+    claims,
+)
+formed = st.builds(lambda says, held: claim(says, *held), claims, st.lists(told, max_size=6))
+answers = st.fixed_dictionaries(
+    {
+        "form": st.lists(
+            st.builds(lambda says, held: claim(says, *held), claims, st.lists(told, max_size=6)), max_size=3
+        ),
+        "evidence": st.lists(told, max_size=8),
+    }
+)
+
+
+SOME = settings(max_examples=60, deadline=None)
+
+
+THREE_NAMES = claim(
+    "Approvals take nine days",
+    piece("Approvals take nine days", strength="strong"),
+    piece("approvals take nine days", strength="strong", source="Diane"),
+    piece("the log shows nine days too", strength="strong", source="Tom"),
+)
+
+
+@SOME
+@example([{"form": [THREE_NAMES]}])
+@given(st.lists(answers, min_size=1, max_size=4))
+def test_no_answers_promote_a_claim_whose_evidence_comes_from_one_source_in_one_turn(given_: list[Any]) -> None:
+    """However often one person's turn is reflected: a strong piece for each whom they cite, and no finding."""
+    room = Room()
+    said = turn(SAID)
+    for each in given_:
+        room.take(said, **each)
+    assert room.state.findings == ()
+    for held in room.state.hypotheses:
+        cited = {line.identity for line in held.evidence}
+        assert cited <= {"dana", "diane", "tom"}
+        assert confidence_of(held) <= compute_confidence([(Stance.SUPPORTS, Strength.STRONG)] * len(cited))
+
+
+@SOME
+@given(st.lists(answers, min_size=1, max_size=4))
+def test_nor_do_many_turns_of_one_person_on_one_day(given_: list[Any]) -> None:
+    room = Room()
+    for place, each in enumerate(given_):
+        room.say(SAID, at=START + timedelta(minutes=place), **each)
+    assert room.state.findings == ()

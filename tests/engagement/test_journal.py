@@ -1,8 +1,9 @@
 """The section over a real database: the journal, the lock, what takes no part, forgetting, the past."""
 
 import asyncio
+import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 import pytest
@@ -16,6 +17,7 @@ from mnemon.engagement.journal import EngagementEntry, fold_entries
 from mnemon.engagement.layer import FIRST_SESSION_TEXT, engagement_layer
 from mnemon.engagement.proposal_applier import EngagementRules
 from mnemon.engagement.reflect import EngagementSection, make_sections
+from mnemon.engagement.withdrawal import GENERAL_FALSIFIER
 from mnemon.layer import LayerRequest
 from mnemon.scope import Scope, person_scope
 from mnemon.section import Section, SectionResult
@@ -60,7 +62,9 @@ async def test_there_is_no_document_before_the_first_turn(db: Database, org: str
     state = await held(db)
     assert (report.stored, report.updated, report.skipped, report.rejected) == (0, 0, 0, ())
     assert state.document is not None
-    assert (state.document.week, state.document.hypotheses, state.heard, state.seq) == (1, (), 1, 1)
+    assert (state.document.week, state.document.hypotheses, state.heard, state.seq) == (1, (), 0, 1)
+    await apply(db, turn("we make valves", number=2))
+    assert (await held(db)).heard == 1
 
 
 async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_second_time_changes_nothing(
@@ -91,24 +95,27 @@ async def test_the_end_of_the_journal_is_read_in_its_order(db: Database, org: st
 
 async def test_the_settings_are_the_gates(db: Database, org: str) -> None:
     (section,) = make_sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=2))
-    parts: dict[str, Any] = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
-    early = await apply(db, turn("there is a gap", number=1), section, **parts)
+    parts: dict[str, Any] = {"form": [claim("The gap is wide", piece("there is a gap"))]}
+    said = "in the handoffs there is a gap"
+    early = await apply(db, turn(said, number=1), section, **parts)
     assert "1 of 2 user turns" in early.rejected[0].why
-    await apply(db, turn("there is a gap", number=2), section, **parts)
+    await apply(db, turn(said, number=2), section, **parts)
+    await apply(db, turn(said, number=3, who="tom"), section, **parts)
     document = (await held(db)).document
     assert document is not None
-    assert document.findings[0].statement == "The gap costs us time"
+    assert document.findings[0].statement == "The gap is wide"
 
 
 async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db: Database, org: str) -> None:
-    await apply(db, turn("a gap", number=99), form=[claim("The gap costs us time", piece("a gap", strength="weak"))])
+    said = "a gap in the handoffs"
+    await apply(db, turn(said, number=99), form=[claim("The gap costs us time", piece("a gap", strength="weak"))])
     document = (await held(db)).document
     assert document is not None
     target = document.hypotheses[0].id
 
     async def race(number: int) -> SectionResult:
-        taken = turn(f"remark number{number}x and more", number=number, who=f"person{number}")
-        mine = piece(f"remark number{number}x", strength="weak", hypothesis=target, line="A remark.")
+        taken = turn(f"a gap at number{number}x and more", number=number, who=f"person{number}")
+        mine = piece(f"a gap at number{number}x", strength="weak", hypothesis=target, line="A gap.")
         question = {"question": f"Who is q{number}?", "whyItMatters": "Decides."}
         stance = {"stance": "contradicts"} if number % 2 else {}
         return await apply(db, taken, evidence=[{**mine, **stance}], unknowns=[question])
@@ -126,9 +133,9 @@ async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db: Da
 
 
 async def test_racing_reflections_are_gated_against_the_current_state(db: Database, org: str) -> None:
-    """Twenty that all form the same claim and all bring the same words make one hypothesis with one line."""
+    """Twenty turns of one person that all form the same claim in the same words make one hypothesis with one line."""
     same: dict[str, Any] = {"form": [claim("The gap costs us time", piece("a gap", source="Diane"))]}
-    await asyncio.gather(*(apply(db, turn("a gap", number=n, who=f"p{n}"), **same) for n in range(20)))
+    await asyncio.gather(*(apply(db, turn("a gap", number=n), **same) for n in range(20)))
     document = (await held(db)).document
     assert document is not None
     assert [len(each.evidence) for each in document.hypotheses] == [1]
@@ -144,17 +151,20 @@ async def test_what_was_said_in_confidence_never_enters(db: Database, org: str, 
     assert (await held(db)).document is None
 
 
+WIDE_GAP = "a wide gap yawns between sales and the plant"
+
+
 async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
         await put_persona(tx, ORG, "coach", name="Coach", prompt="", engagement=EngagementUse.OFF)
         await put_persona(tx, ORG, "aria", name="Aria", prompt="", engagement=EngagementUse.SHARED)
     parts: dict[str, Any] = {
-        "form": [claim("The gap costs us time", piece("there is a gap", line="A gap, the user said so quite plainly."))]
+        "form": [claim("The gap costs us time", piece(WIDE_GAP, line="A wide gap yawns between sales and the plant."))]
     }
-    await apply(db, turn("there is a gap", persona="coach"), **parts)
+    await apply(db, turn(WIDE_GAP, persona="coach"), **parts)
     assert (await held(db)).document is None
-    await apply(db, turn("there is a gap", number=2, persona="aria"), **parts)
-    recital = "You know, a gap, the user said so quite plainly and often."
+    await apply(db, turn(WIDE_GAP, number=2, persona="aria"), **parts)
+    recital = "You know, a wide gap yawns between sales and the plant, quite often."
     async with db.tx("acme") as tx:
         off = await engagement_layer(tx, asking("coach"))
         on = await engagement_layer(tx, asking("aria"))
@@ -179,11 +189,11 @@ async def test_the_layer_is_the_preamble_before_the_first_session(db: Database, 
 
 
 async def test_the_brief_shows_the_ids_an_answer_may_name(db: Database, org: str) -> None:
-    taken = turn("a gap; perhaps none")
+    taken = turn("a gap; the gap is small")
     await apply(
         db,
         taken,
-        form=[claim("The gap costs us time", piece("a gap"), piece("perhaps none", stance="contradicts"))],
+        form=[claim("The gap costs us time", piece("a gap"), piece("the gap is small", stance="contradicts"))],
         unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}],
     )
     async with db.tx("acme") as tx:
@@ -232,8 +242,8 @@ async def with_a_finding(db: Database) -> Turn:
     document = (await held(db)).document
     assert document is not None
     target = document.hypotheses[0].id
-    tom = turn("Tom here, nobody was told", number=2, who="tom", at=START + timedelta(days=1))
-    await apply(db, tom, evidence=[piece("nobody was told", hypothesis=target, strength="strong", source="Tom")])
+    tom = turn("Tom here, the KPIs surprised us", number=2, who="tom", at=START + timedelta(days=1))
+    await apply(db, tom, evidence=[piece("the KPIs surprised us", hypothesis=target, strength="strong", source="Tom")])
     document = (await held(db)).document
     assert document is not None
     assert document.findings
@@ -270,7 +280,52 @@ async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db: D
     assert (await held(db)).document is not None
 
 
-async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_only_finished_it(
+async def test_a_claim_that_others_support_survives_the_one_who_formed_it(db: Database, org: str) -> None:
+    await with_a_finding(db)
+    ann = turn("I was surprised by the KPIs as well, unannounced", number=3, who="ann", at=START + timedelta(days=2))
+    line = piece("I was surprised by the KPIs as well", hypothesis="The KPIs came unannounced", strength="strong")
+    await apply(db, ann, evidence=[line])
+    before = await held(db)
+    assert before.document is not None
+    (finding,) = before.document.findings
+    async with db.tx("acme") as tx:
+        await forget_person(tx, person_scope("acme", "dana"), tx.now)
+    state = await held(db)
+    assert state.document is not None
+    (left,) = state.document.findings
+    assert (left.id, [line.who for line in left.evidence]) == (finding.id, ["tom", "ann"])
+    entries = await journal(db)
+    formed = next(entry for entry in entries if entry.delta.kind == "formed")
+    assert (formed.who, formed.user_id, formed.turn_id, formed.at) == ("mnemon", None, "trn_2_tom", tom_at())
+    assert entries[-1].delta.kind == "withdrawn"
+    assert entries[-1].reason == "evidence of a forgotten person was withdrawn; confidence 0.95 → 0.92"
+    assert "dana" not in repr(entries) + repr(state.document)
+    assert fold_entries(entries) == state.document
+
+
+def tom_at() -> datetime:
+    return START + timedelta(days=1)
+
+
+async def test_a_claim_keeps_no_word_that_only_the_forgotten_person_gave(db: Database, org: str) -> None:
+    await apply(
+        db,
+        turn("Zanzibar is late with the valves, at 7342 pieces"),
+        form=[claim("Zanzibar is late with the valves", piece("Zanzibar is late with the valves"),
+                    falsified_by="Zanzibar delivers 7342 pieces")],
+    )  # fmt: skip
+    said = piece("the valves are late", hypothesis="Zanzibar is late with the valves", line="The valves are late.")
+    await apply(db, turn("the valves are late", number=2, who="tom"), evidence=[said])
+    async with db.tx("acme") as tx:
+        await forget_person(tx, person_scope("acme", "dana"), tx.now)
+    document = (await held(db)).document
+    assert document is not None
+    (left,) = document.hypotheses
+    assert (left.statement, left.falsified_by) == ("The valves are late.", GENERAL_FALSIFIER)
+    assert not {"Zanzibar", "7342"} & set(re.findall(r"\w+", repr(await journal(db)) + repr(document)))
+
+
+async def test_a_finding_that_loses_its_second_source_is_reopened_and_the_journal_says_why(
     db: Database, org: str
 ) -> None:
     await with_a_finding(db)
@@ -278,15 +333,19 @@ async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_o
         await forget_person(tx, person_scope("acme", "dana"), tx.now)
     document = (await held(db)).document
     assert document is not None
-    assert document.hypotheses == ()
+    (left,) = document.hypotheses
+    assert (left.stage, left.reopened, [line.who for line in left.evidence]) == (
+        HypothesisStage.COLLECTING, 1, ["tom"],
+    )  # fmt: skip
+    assert [entry.delta.kind for entry in await journal(db)][-2:] == ["withdrawn", "reopened"]
 
 
 async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of_it(db: Database, org: str) -> None:
     tom = await with_a_finding(db)
-    text = "nobody was told"
+    text = "the KPIs surprised us"
     start = tom.messages[0].content.index(text)
     async with db.tx("acme") as tx:
-        place: Place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + 15}
+        place: Place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + 21}
         removed = await redact_quote(tx, tom.scope, tx.now, **place, text=text)
         again = await redact_quote(tx, tom.scope, tx.now, **place, text=text)
     document = (await held(db)).document
@@ -316,7 +375,7 @@ async def test_folding_again_changes_nothing_but_the_version(db: Database, org: 
 
 async def test_an_answer_that_is_left_out_still_counts_the_turn(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
-        report = await EAGER.apply_answer(tx, turn("hello"), EAGER.answer.model_validate({}))
+        report = await EAGER.apply_answer(tx, turn("we make valves"), EAGER.answer.model_validate({}))
     assert (report.stored, (await held(db)).heard) == (0, 1)
 
 
@@ -335,20 +394,21 @@ async def test_offline_passes_the_same_gates(db: Database, org: str) -> None:
 async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db: Database, org: str) -> None:
     """With a lower threshold in force, forgetting something else does not take a finding down."""
     (lenient,) = make_sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=0))
-    await apply(db, turn("a gap"), lenient, form=[claim("The gap costs us time", piece("a gap"))])
+    await apply(db, turn("a gap"), lenient, form=[claim("The gap is wide", piece("a gap"))])
+    again = [piece("the gap is wide", hypothesis="The gap is wide")]
+    await apply(db, turn("the gap is wide", number=3, at=START + timedelta(days=1)), lenient, evidence=again)
     await apply(db, turn("hello", number=2, who="tom"), lenient)
     async with db.tx("acme") as tx:
         await forget_person(tx, person_scope("acme", "tom"), tx.now)
     document = (await held(db)).document
     assert document is not None
-    assert [each.statement for each in document.findings] == ["The gap costs us time"]
+    assert [each.statement for each in document.findings] == ["The gap is wide"]
 
 
 async def test_redacting_leaves_what_others_said_and_what_only_shares_common_words(db: Database, org: str) -> None:
     tom = turn("we think there is a gap because of approvals, and the canteen closes", who="tom")
-    await apply(
-        db, tom, form=[claim("There is a gap because nobody cares", piece("there is a gap because of approvals"))]
-    )
+    said = piece("there is a gap because of approvals", line="Tom thinks there is a gap because of approvals.")
+    await apply(db, tom, form=[claim("There is a gap because nobody cares", said)])
     await apply(db, turn("the canteen closes", number=2), unknowns=[
         {"question": "Why does the canteen close? The canteen closes early.", "whyItMatters": "Morale."}
     ])  # fmt: skip

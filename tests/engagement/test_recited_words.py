@@ -27,11 +27,11 @@ def test_every_text_of_the_state_counts() -> None:
     room = Room()
     room.say(
         "there is a gap",
-        form=[claim("The gap costs us time", piece("there is a gap", line="a b c d e f g h"), falsified_by="no gap")],
+        form=[claim("The gap costs us time", piece("there is a gap", line="There is a gap."), falsified_by="no gap")],
         unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides the fix."}],
     )
     texts = list(document_texts(room.state))
-    assert {"The gap costs us time", "no gap", "a b c d e f g h", "Who owns it?", "Decides the fix."} <= set(texts)
+    assert {"The gap costs us time", "no gap", "There is a gap.", "Who owns it?", "Decides the fix."} <= set(texts)
 
 
 words = st.lists(

@@ -1,14 +1,14 @@
 """The engagement's rules one by one, each at its boundary: the fold, promotion, mending and the weeks' work."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from mnemon.engagement.document import MAX_FINDINGS, Engagement, Hypothesis, HypothesisStage, Unknown, UnknownAnswer
-from mnemon.engagement.hypotheses import promotion_entries, reopening_entries
 from mnemon.engagement.journal import (
+    ContradictionSettled,
     EngagementDelta,
     EngagementEntry,
     EngagementOpened,
@@ -17,6 +17,7 @@ from mnemon.engagement.journal import (
     HypothesisFormed,
     HypothesisPromoted,
     HypothesisReopened,
+    HypothesisRestored,
     ResolutionNamed,
     UnknownAnswered,
     UnknownAsked,
@@ -28,10 +29,13 @@ from mnemon.engagement.lifecycle import (
     confidence_of,
     format_source,
     is_promotable,
+    is_proposed_for_archive,
     is_still_supported,
+    may_resolve,
     outstanding_contradictions,
     resolution_text,
 )
+from mnemon.engagement.promotion import promotion_entries, reopening_entries
 from mnemon.engagement.week import advance_veto, week_rules
 from mnemon.evidence.confidence import EvidenceLine, Stance, Strength
 from support.engaged import turn
@@ -46,19 +50,24 @@ def hour(number: float) -> datetime:
 def line(number: int = 1, stance: str = "supports", *, strength: str = "moderate", **more: Any) -> EvidenceLine:
     usual = {
         "id": f"evd_{number}",
-        "line": "Said so.",
+        "line": "Said that the valves leak.",
         "quote": f"remark {number}",
         "source": "dana",
         "stance": Stance(stance),
         "strength": Strength(strength),
         "who": "dana",
         "at": hour(number),
-        "turn_id": "trn_1",
-        "message_id": "msg_1",
+        "turn_id": f"trn_{number}",
+        "message_id": f"msg_{number}",
         "start": 0,
         "end": 8,
     }
     return EvidenceLine(**{**usual, **more})
+
+
+def pair(number: int = 1, **more: Any) -> tuple[EvidenceLine, EvidenceLine]:
+    """Support from two people."""
+    return line(number, **more), line(number + 1, source="tom", who="tom", **more)
 
 
 def hypothesis(
@@ -66,7 +75,7 @@ def hypothesis(
 ) -> Hypothesis:
     usual = {
         "id": f"hyp_{number}",
-        "statement": f"Claim {number}",
+        "statement": f"Valve {number} leaks",
         "falsified_by": "the logs",
         "formed_at": hour(number),
         "formed_in": "trn_1",
@@ -127,6 +136,33 @@ def test_a_question_is_asked_once_and_answered_once() -> None:
     assert answered.unknowns == (unknown(1, answered=True), unknown(2))
     other = replace(ANSWER, quote="Ann")
     assert after(answered, UnknownAnswered(unknown="unk_1", answer=other)).unknowns == answered.unknowns
+
+
+def test_an_archived_claim_comes_back_at_the_stage_of_its_evidence() -> None:
+    restored = HypothesisRestored(hypothesis="hyp_1")
+    for evidence, stage in (
+        ((), HypothesisStage.COLLECTING),
+        (pair(), HypothesisStage.COLLECTING),
+        ((line(1), line(2, "contradicts")), HypothesisStage.REVISING),
+    ):
+        archived = hypothesis(1, *evidence, stage=HypothesisStage.ARCHIVED, note="Given up.", archived_at=hour(9))
+        (back,) = after(Engagement(hypotheses=(archived,)), restored).hypotheses
+        assert back == hypothesis(1, *evidence, stage=stage)
+    assert after(Engagement(hypotheses=(hypothesis(1),)), restored).hypotheses == (hypothesis(1),)
+
+
+def test_a_contradiction_that_a_person_settled_is_not_outstanding() -> None:
+    doubted = hypothesis(1, line(1), line(2, "contradicts"), stage=HypothesisStage.REVISING)
+    settled = ContradictionSettled(hypothesis="hyp_1", evidence="evd_2", note="An old log.")
+    (held,) = after(Engagement(hypotheses=(doubted,)), settled).hypotheses
+    assert held == replace(
+        doubted,
+        evidence=(line(1), line(2, "contradicts", settled_note="An old log.")),
+        stage=HypothesisStage.COLLECTING,
+    )
+    assert outstanding_contradictions(held.evidence) == ()
+    other = ContradictionSettled(hypothesis="hyp_1", evidence="evd_1", note="No contradiction.")
+    assert after(Engagement(hypotheses=(doubted,)), other).hypotheses == (doubted,)
 
 
 def test_a_change_touches_its_own_hypothesis_only() -> None:
@@ -203,16 +239,78 @@ def test_a_contradiction_is_outstanding_until_support_resolves_it() -> None:
 
 
 def test_the_promotion_gate_wants_more_than_the_threshold_and_nothing_against_it() -> None:
-    ready = hypothesis(1, line(1))
+    ready = hypothesis(1, *pair())
     level = confidence_of(ready)
     assert is_promotable(ready, level - 0.01)
     assert not is_promotable(ready, level)
     assert not is_promotable(replace(ready, stage=HypothesisStage.FORMED), 0.0)
-    assert not is_promotable(replace(ready, evidence=(line(1), line(2, "contradicts"))), 0.0)
+    against = (*pair(), line(3, "contradicts"))
+    assert not is_promotable(replace(ready, evidence=against), 0.0)
     finding = replace(ready, stage=HypothesisStage.FINDING, threshold=level - 0.01)
     assert is_still_supported(finding)
     assert not is_still_supported(replace(finding, threshold=level))
-    assert not is_still_supported(replace(finding, threshold=0.0, evidence=(line(1), line(2, "contradicts"))))
+    assert not is_still_supported(replace(finding, threshold=0.0, evidence=against))
+
+
+ONE_TURN: dict[str, Any] = {"turn_id": "trn_1", "message_id": "msg_1"}
+
+
+@pytest.mark.parametrize(
+    ("why", "evidence", "ready"),
+    [
+        ("one piece", (line(1),), False),
+        ("one person twice in a day", (line(1), line(2)), False),
+        ("one person on two days", (line(1), line(30)), True),
+        ("one turn that lasts past midnight", (line(1, turn_id="t"), line(30, turn_id="t")), False),
+        ("two people", pair(), True),
+        ("two people in one turn", (line(1, **ONE_TURN), line(2, source="tom", who="tom", **ONE_TURN)), True),
+        (
+            "a second person as told by the first",
+            (line(1), line(2, source="Tom, as told by dana", source_key="person:tom", teller="speaker:dana")),
+            False,
+        ),
+        (
+            "one person's words through another and by themselves",
+            (
+                line(1, source="Tom Zander, as told by dana", source_key="person:tom zander", teller="speaker:dana"),
+                line(2, source="tom", who="tom", source_key="speaker:tom", teller="speaker:tom"),
+            ),
+            False,
+        ),
+        ("a tool beside the person", (line(1), line(2, source_key="tool:search", teller="tool:search")), True),
+        ("a third piece on another day that weighs nothing", (line(1), line(2), line(30, strength="weak")), False),
+    ],
+)
+def test_promotion_wants_two_independent_sources_or_two_days(
+    why: str, evidence: tuple[EvidenceLine, ...], ready: bool
+) -> None:
+    assert is_promotable(hypothesis(1, *evidence), 0.55) is ready
+
+
+def test_a_claim_becomes_no_finding_that_its_evidence_does_not_speak_of() -> None:
+    met: dict[str, Any] = {"line": "Dana met the team.", "quote": "met the team"}
+    fraud = hypothesis(1, *pair(strength="strong", **met), statement="The team is committing fraud.")
+    assert confidence_of(fraud) > 0.9
+    assert not is_promotable(fraud, 0.85)
+    assert is_promotable(replace(fraud, statement="Dana met the team."), 0.85)
+
+
+def test_a_contradiction_is_resolved_by_its_own_source_or_by_later_evidence_as_strong() -> None:
+    against = line(5, "contradicts", strength="moderate", source="tom", who="tom")
+    assert may_resolve(line(6, strength="weak", source="tom", who="tom"), against)
+    assert may_resolve(line(6, strength="moderate"), against)
+    assert may_resolve(line(6, strength="strong"), against)
+    assert not may_resolve(line(6, strength="weak"), against)
+    assert not may_resolve(line(4, strength="strong"), against)
+    assert not may_resolve(line(6, strength="strong", turn_id=against.turn_id), against)
+
+
+def test_little_confidence_proposes_an_open_claim_for_archive() -> None:
+    doubts = [line(n, "contradicts", strength="strong", source=f"p{n}", who=f"p{n}") for n in (1, 2)]
+    assert confidence_of(hypothesis(1, *doubts)) < 0.15 < confidence_of(hypothesis(1, doubts[0]))
+    assert is_proposed_for_archive(hypothesis(1, *doubts))
+    assert not is_proposed_for_archive(hypothesis(1, doubts[0]))
+    assert not is_proposed_for_archive(hypothesis(1, *doubts, stage=HypothesisStage.ARCHIVED))
 
 
 def test_only_mixed_evidence_has_something_that_would_resolve_it() -> None:
@@ -230,9 +328,14 @@ def test_a_finding_names_its_strongest_support_and_the_latest_of_equals() -> Non
     assert format_source(hypothesis(1, against)) == ""
 
 
+def test_a_finding_is_dated_by_the_day_that_its_source_names() -> None:
+    told = line(200, source="Diane, as told by dana", source_key="person:diane", event_date=date(2026, 4, 12))
+    assert format_source(hypothesis(1, told)) == "Diane, as told by dana, 2026-04-12"
+
+
 def test_what_is_ready_is_promoted_in_order_by_this_turn() -> None:
     said = turn("so it is", number=5, at=hour(10))
-    early, late = hypothesis(1, line(1), line(2)), hypothesis(2, line(30), line(3))
+    early, late = hypothesis(1, *pair(1)), hypothesis(2, line(30), line(3, source="tom", who="tom"))
     entries, withheld = promotion_entries(Engagement(hypotheses=(hypothesis(3), early, late)), 0.55, said, 7)
     assert withheld == []
     assert [(one.seq, one.at, one.delta) for one in entries] == [
@@ -240,13 +343,15 @@ def test_what_is_ready_is_promoted_in_order_by_this_turn() -> None:
         (9, hour(30), HypothesisPromoted(hypothesis="hyp_2", threshold=0.55)),
     ]
     assert {(one.turn_id, one.user_id, one.who) for one in entries} == {(said.id, said.scope.user_id, "dana")}
-    assert entries[0].reason == "confidence 0.77, above 0.55, and no contradiction outstanding"
+    assert entries[0].reason == (
+        "confidence 0.77, above 0.55, from independent sources, and no contradiction outstanding"
+    )
 
 
 @pytest.mark.parametrize(("findings", "promoted"), [(0, 3), (MAX_FINDINGS - 1, 1), (MAX_FINDINGS, 0), (61, 0)])
 def test_what_finds_no_room_is_withheld(findings: int, promoted: int) -> None:
-    held = tuple(hypothesis(100 + n, line(n), stage=HypothesisStage.FINDING) for n in range(findings))
-    ready = tuple(hypothesis(n, line(n)) for n in (1, 2, 3))
+    held = tuple(hypothesis(100 + n, *pair(n), stage=HypothesisStage.FINDING) for n in range(findings))
+    ready = tuple(hypothesis(n, *pair(n)) for n in (1, 2, 3))
     entries, withheld = promotion_entries(Engagement(hypotheses=(*held, *ready)), 0.5, turn("x", at=hour(9)), 0)
     assert [one.delta for one in entries] == [
         HypothesisPromoted(hypothesis=each.id, threshold=0.5) for each in ready[:promoted]
@@ -255,9 +360,13 @@ def test_what_finds_no_room_is_withheld(findings: int, promoted: int) -> None:
 
 
 def test_findings_that_lost_their_ground_are_reopened_and_others_are_not() -> None:
-    firm, bare = hypothesis(1, line(1), stage=HypothesisStage.FINDING), hypothesis(2, stage=HypothesisStage.FINDING)
+    firm, bare = hypothesis(1, *pair(), stage=HypothesisStage.FINDING), hypothesis(2, stage=HypothesisStage.FINDING)
+    untouched = replace(bare, id="hyp_5")
     entries = reopening_entries(
-        Engagement(hypotheses=(firm, bare, hypothesis(3), replace(bare, id="hyp_4"))), hour(60), 7
+        Engagement(hypotheses=(firm, bare, hypothesis(3), replace(bare, id="hyp_4"), untouched)),
+        hour(60),
+        7,
+        {"hyp_1", "hyp_2", "hyp_3", "hyp_4"},
     )
     assert [(one.seq, one.at, one.who, one.turn_id, one.user_id, one.delta) for one in entries] == [
         (8, hour(60), "mnemon", None, None, HypothesisReopened(hypothesis="hyp_2")),

@@ -12,25 +12,27 @@ ADVANCE = {"advance": True, "reason": "The work of the week is done."}
 
 def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done() -> None:
     room = Room(rules=EngagementRules())
-    vetoed = room.say("hello", week=ADVANCE)
+    room.say("hello")
+    vetoed = room.say("we make valves", week=ADVANCE)
     assert room.state.week == 1
     assert "week 1 (orientation) is not done" in vetoed.report.rejected[0].why
-    room.say("hm", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
-    assert room.say("ok", week=ADVANCE).report.updated == 1
+    room.say("orders run late", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
+    assert "user turns with content" in room.say("ok", week=ADVANCE).report.rejected[0].why
+    assert room.say("the plant waits for sales", week=ADVANCE).report.updated == 1
     assert room.state.week == 2
 
 
 def test_every_week_has_its_own_veto() -> None:
     room = Room(rules=EngagementRules())
-    room.say("a")
-    room.say("b", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
-    room.say("c", week=ADVANCE)
+    room.say("we make valves")
+    room.say("orders run late", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
+    room.say("the plant waits for sales", week=ADVANCE)
     assert "week 2" in room.say("d", week=ADVANCE).report.rejected[0].why
     room.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))], week=ADVANCE)
     assert room.state.week == 3
     assert "week 3" in room.say("e", week=ADVANCE).report.rejected[0].why
     held = room.state.hypotheses[0].id
-    room.say("it is wide", evidence=[piece("it is wide", hypothesis=held)], week=ADVANCE)
+    room.say("the gap is wide", evidence=[piece("the gap is wide", hypothesis=held)], week=ADVANCE)
     assert room.state.week == 4
     assert "week 4" in room.say("f", week=ADVANCE).report.rejected[0].why
     unknown = room.state.unknowns[0].id
@@ -41,9 +43,10 @@ def test_every_week_has_its_own_veto() -> None:
 
 def test_at_most_one_step_a_turn_and_never_by_a_late_one() -> None:
     room = Room(rules=EngagementRules(first_hypothesis_turns=0))
-    room.say("x")
-    room.say("y")
-    room.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))], week=ADVANCE)
+    room.say("we make valves")
+    room.say("orders run late")
+    said = "in the handoffs there is a gap"
+    room.say(said, form=[claim("The gap costs us time", piece("there is a gap"))], week=ADVANCE)
     again = room.take(_turn_three(), week=ADVANCE)
     assert room.state.week == 2
     assert again.report.skipped == 1
@@ -53,7 +56,7 @@ def test_at_most_one_step_a_turn_and_never_by_a_late_one() -> None:
 
 
 def _turn_three() -> Turn:
-    return turn("there is a gap", number=3, at=START + timedelta(hours=3))
+    return turn("in the handoffs there is a gap", number=3, at=START + timedelta(hours=3))
 
 
 def test_an_advance_needs_a_reason() -> None:

@@ -25,11 +25,12 @@ def test_same_source_and_quote_is_the_same_piece_in_whatever_message() -> None:
     )
 
 
-def test_overlapping_words_of_one_message_are_the_same_piece() -> None:
+def test_overlapping_words_of_one_message_are_the_same_piece_under_whatever_name() -> None:
     assert LINE.is_repeat_of(replace(LINE, quote="a gap in", start=19, end=27))
+    assert LINE.is_repeat_of(replace(LINE, source="Tom"))
 
 
 def test_other_words_or_another_source_are_another_piece() -> None:
     assert not LINE.is_repeat_of(replace(LINE, quote="and delay", start=30, end=39))
-    assert not LINE.is_repeat_of(replace(LINE, source="Tom"))
+    assert not LINE.is_repeat_of(replace(LINE, source="Tom", message_id="msg_2"))
     assert not LINE.is_repeat_of(replace(LINE, quote="a gap in", start=19, end=27, message_id="msg_2"))

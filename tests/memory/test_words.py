@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory import words
+from mnemon.evidence import stems
 from mnemon.memory.words import bm25_scores, query_coverage, terms
 
 
@@ -35,5 +35,5 @@ def test_scores_are_one_per_text_and_never_negative(query: str, texts: list[str]
 
 def test_no_two_threads_share_a_stemmer() -> None:
     with ThreadPoolExecutor(1) as threads:
-        elsewhere = threads.submit(lambda: words._STEMMER.stem_word).result()
-    assert words._STEMMER.stem_word.__self__ is not elsewhere.__self__
+        elsewhere = threads.submit(lambda: stems._STEMMER.stem_word).result()
+    assert stems._STEMMER.stem_word.__self__ is not elsewhere.__self__

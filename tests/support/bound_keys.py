@@ -31,11 +31,13 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
         "GET /api/todos", "GET /api/agent-state/hit-rate", "POST /api/import",
         "GET /api/sources", "GET /api/sources/memories", "GET /api/sources/preview", "POST /api/sources/withdraw",
         "PUT /api/users/{user_id}/seed", "GET /api/users/{user_id}/seed", "GET /api/users/{user_id}/spine",
+        "GET /api/users/{user_id}/curator-runs",
         "GET /api/users/{user_id}/export", "DELETE /api/users/{user_id}",
     ),
     Concerns.OBJECT: (
         "GET /api/memories/{memory_id}", "PATCH /api/memories/{memory_id}", "GET /api/memories/{memory_id}/history",
-        "POST /api/memories/{memory_id}/restore", "DELETE /api/memories/{memory_id}",
+        "POST /api/memories/{memory_id}/restore", "POST /api/memories/{memory_id}/unfold",
+        "DELETE /api/memories/{memory_id}",
         "GET /api/sessions/{session_id}", "GET /api/sessions/{session_id}/messages",
         "POST /api/sessions/{session_id}/close", "GET /api/sessions/{session_id}/agent-state",
         "PATCH /api/sessions/{session_id}/agent-state", "GET /api/sessions/{session_id}/agent-state/history",
@@ -55,6 +57,8 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
         "GET /api/jobs", "POST /api/jobs/{job_id}/retry",
         "GET /api/personas/{persona_id}", "PUT /api/personas/{persona_id}",
         "GET /api/engagement", "GET /api/engagement/history",
+        "POST /api/engagement/hypotheses/{hypothesis_id}/resolve",
+        "POST /api/engagement/hypotheses/{hypothesis_id}/archive",
     ),
     Concerns.NOBODY: (
         "GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/models", "GET /v1/models/{model_id}",

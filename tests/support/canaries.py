@@ -148,6 +148,8 @@ def _reflection(asked: ScriptedRequest) -> dict[str, Any]:
     if said is None:
         return {}
     word, quote = said
+    heard = re.search(r"message (msg_\w+) from user", asked.prompt)
+    assert heard is not None
     due = set((asked.schema or {}).get("properties", {}))
     evidence = {
         "line": f"locker word {word}",
@@ -168,7 +170,7 @@ def _reflection(asked: ScriptedRequest) -> dict[str, Any]:
                 {"op": "add", "item": {"id": f"q-{word}", "kind": "question", "title": f"Is {word} right?"}}
             ],
             "agent_state_updates": {
-                "assumptions": [{"id": f"a-{word}", "hypothesis": f"{word} is right", "confidence": 0.8}]
+                "assumptions": [{"id": f"a-{word}", "hypothesis": f"The locker word is {word}", "evidence": [heard[1]]}]
             },
         },
         "rolling_summary": f"Talked about soup. The locker word {word} was set.",

@@ -10,6 +10,7 @@ from mnemon.engagement.document import Engagement
 from mnemon.engagement.journal import EngagementEntry
 from mnemon.engagement.proposal import EngagementProposal, EngagementReflection
 from mnemon.engagement.proposal_applier import EngagementRules
+from mnemon.engagement.relevance import carries_content
 from mnemon.scope import person_scope
 from mnemon.turn import Role, Turn, TurnMessage
 
@@ -86,7 +87,7 @@ class Room:
         return self.take(turn(text, number=self.turns, who=who, at=when), **parts)
 
     def take(self, taken: Turn, **parts: Any) -> ProposalOutcome:
-        self.heard += 1
+        self.heard += carries_content(taken.user_text)
         outcome = apply_proposal(
             self.document,
             EngagementProposal.model_validate(parts),

@@ -1,19 +1,25 @@
-"""How assumptions change: by contradiction, by new evidence, and when a tentative hypothesis finds evidence."""
+"""How assumptions change: by contradiction, by new evidence, and when a tentative hypothesis finds evidence.
 
-from collections.abc import Iterable
+What an application, a plan or a tool proposes is taken as it is. What a model proposes must cite messages or tool
+results of the session that say it, and these decide its confidence. A claim keeps its id: another claim under the same
+id becomes a record of its own.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from mnemon.agentstate.cited_evidence import CitedEvidence
+from mnemon.agentstate.claim import MAX_CONFIDENCE, is_same_claim, same_wording, supported_confidence
 from mnemon.agentstate.delta import AssumptionProposal, TentativeProposal
 from mnemon.agentstate.state import AgentState, Assumption, StateLimits, TentativeHypothesis
-from mnemon.evidence.confidence import Stance, Strength, update_confidence
+from mnemon.evidence.confidence import START_CONFIDENCE, Stance, Strength, update_confidence
 from mnemon.scope import NewId
 from mnemon.section import Rejection
 
-UNSTATED_CONFIDENCE = 0.5
-"""The confidence of a new assumption that states none."""
-_MAX_CONFIDENCE = 0.99
-"""The most a confidence counts as before it is lowered: from certainty, a step would hardly lower it."""
+_LONGEST_SHOWN = 80
+NOT_KNOWN = "there is no message or tool result {} in this session"
+MAY_BE_TENTATIVE = "cite a message or tool result that says it, or propose it as a tentative hypothesis"
 
 B = TypeVar("B", Assumption, TentativeHypothesis)
 
@@ -25,6 +31,14 @@ class StateBeliefs:
     assumptions: dict[str, Assumption]
     tentative: dict[str, TentativeHypothesis]
     reported: list[Rejection]
+    cited: CitedEvidence | None
+    """What a model's proposals may cite; None when somebody else proposes."""
+    new_id: NewId
+    limits: StateLimits
+
+    def reject(self, what: str, why: str) -> None:
+        """Report a proposal that does not enter."""
+        self.reported.append(Rejection(what=what, why=why))
 
 
 def apply_belief_proposals(
@@ -32,6 +46,7 @@ def apply_belief_proposals(
     tentative: Iterable[TentativeProposal],
     assumptions: Iterable[AssumptionProposal],
     *,
+    cited: CitedEvidence | None = None,
     new_id: NewId,
     limits: StateLimits,
 ) -> StateBeliefs:
@@ -43,88 +58,166 @@ def apply_belief_proposals(
         assumptions={a.id: a for a in state.assumptions},
         tentative={t.id: t for t in state.tentative_hypotheses},
         reported=[],
+        cited=cited,
+        new_id=new_id,
+        limits=limits,
     )
     for hypothesis in tentative:
-        _apply_tentative(beliefs, hypothesis, new_id)
+        _apply_tentative(beliefs, hypothesis)
     for proposal in assumptions:
-        _apply_assumption(beliefs, proposal, new_id, limits)
+        _apply_assumption(beliefs, proposal)
     return beliefs
 
 
 def contradicted_confidence(confidence: float, pieces: int) -> float:
     """Return an assumption's confidence after this many distinct pieces of evidence against it."""
     for _ in range(pieces):
-        confidence = update_confidence(min(confidence, _MAX_CONFIDENCE), Stance.CONTRADICTS, Strength.MODERATE)
+        confidence = update_confidence(min(confidence, MAX_CONFIDENCE), Stance.CONTRADICTS, Strength.MODERATE)
     return round(confidence, 6)
 
 
-def _apply_tentative(beliefs: StateBeliefs, proposal: TentativeProposal, new_id: NewId) -> None:
-    """Add or reword a tentative hypothesis in `beliefs`, unless an assumption says the same."""
-    same = _find_by_wording(beliefs.tentative.values(), proposal.hypothesis) if proposal.id is None else None
-    id_ = proposal.id or (same.id if same else new_id("ten"))
-    if id_ in beliefs.assumptions or (
-        proposal.id is None and _find_by_wording(beliefs.assumptions.values(), proposal.hypothesis)
-    ):
-        beliefs.reported.append(Rejection(what=f"tentative hypothesis {id_}", why="it is an assumption already"))
+def _apply_tentative(beliefs: StateBeliefs, proposal: TentativeProposal) -> None:
+    """Add or reword a tentative hypothesis, unless it is an assumption already."""
+    taken = _holds_other_claim(beliefs, proposal.id, proposal.hypothesis)
+    named = None if taken else proposal.id
+    same = _find_by_wording(beliefs.tentative.values(), proposal.hypothesis) if named is None else None
+    if beliefs.cited and (fault := beliefs.cited.figure_fault(f"{proposal.hypothesis}\n{proposal.reason or ''}")):
+        beliefs.reject(f"tentative hypothesis {proposal.hypothesis[:_LONGEST_SHOWN]}", fault)
         return
+    if named in beliefs.assumptions or (
+        named is None and _find_by_wording(beliefs.assumptions.values(), proposal.hypothesis)
+    ):
+        beliefs.reject(f"tentative hypothesis {proposal.id or ''}".rstrip(), "it is an assumption already")
+        return
+    id_ = named or (same.id if same else beliefs.new_id("ten"))
     held = beliefs.tentative.get(id_)
     reason = proposal.reason if proposal.reason is not None or held is None else held.reason
     beliefs.tentative[id_] = TentativeHypothesis(id=id_, hypothesis=proposal.hypothesis, reason=reason)
+    if taken:
+        beliefs.reject(f"id {proposal.id}", f"it keeps its own claim; the new one is tentative hypothesis {id_}")
 
 
-def _apply_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal, new_id: NewId, limits: StateLimits) -> None:
-    """In `beliefs`, update the assumption, turn a tentative hypothesis with evidence into one, or add it."""
+def _apply_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal) -> None:
+    """Update a held assumption, turn a tentative hypothesis with evidence into one, or add a new one."""
+    taken = proposal.id if _holds_other_claim(beliefs, proposal.id, proposal.hypothesis) else None
+    if taken is not None:
+        proposal = replace(proposal, id=None)
     held = _find_assumption(beliefs, proposal)
-    if held is not None:
-        beliefs.assumptions[held.id] = _update_assumption(held, proposal, limits, beliefs.reported)
+    known = () if held is None else held.evidence
+    name = proposal.id or (proposal.hypothesis or "")[:_LONGEST_SHOWN]
+    if unknown := _unknown_ids(beliefs, proposal, known):
+        beliefs.reject(f"assumption {name}", NOT_KNOWN.format(", ".join(unknown)))
         return
+    made = _update_assumption(beliefs, held, proposal) if held else _new_assumption(beliefs, proposal, name)
+    if made is not None:
+        beliefs.assumptions[made.id] = made
+        if taken is not None:
+            beliefs.reject(f"id {taken}", f"it keeps its own claim; the new one is assumption {made.id}")
+
+
+def _new_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal, name: str) -> Assumption | None:
+    """Return the assumption that a proposal makes, of a tentative hypothesis or by itself; None when it may not."""
     tentative = _find_tentative(beliefs, proposal)
-    if tentative is None:
-        if proposal.hypothesis is None:
-            beliefs.reported.append(Rejection(what=f"assumption {proposal.id}", why="there is none with this id"))
-            return
-        id_, hypothesis = proposal.id or new_id("asm"), proposal.hypothesis
-    elif not _evidence_ids(proposal):
+    claim = proposal.hypothesis or (tentative.hypothesis if tentative else None)
+    if claim is None:
+        beliefs.reject(f"assumption {name}", "there is none with this id")
+        return None
+    if tentative is not None and not _evidence_ids(proposal):
         why = "a tentative hypothesis becomes an assumption when it has evidence; name some"
-        beliefs.reported.append(Rejection(what=f"assumption {proposal.id or tentative.id}", why=why))
-        return
-    else:
-        id_, hypothesis = proposal.id or tentative.id, proposal.hypothesis or tentative.hypothesis
+        beliefs.reject(f"assumption {proposal.id or tentative.id}", why)
+        return None
+    supporting = _supporting_pieces(beliefs, claim, proposal.evidence)
+    confidence = START_CONFIDENCE if proposal.confidence is None else proposal.confidence
+    if beliefs.cited is not None:
+        if not supporting:
+            fault = _first_fault(beliefs.cited, claim, proposal.evidence)
+            beliefs.reject(f"assumption {name}", f"{fault}; {MAY_BE_TENTATIVE}")
+            return None
+        earned = supported_confidence(START_CONFIDENCE, (), map(beliefs.cited.source_key, supporting))
+        # A model may be less sure than its evidence, never surer.
+        confidence = earned if proposal.confidence is None else min(earned, proposal.confidence)
+    if tentative is not None:
         # A claim is an assumption or a tentative hypothesis, never both.
         del beliefs.tentative[tentative.id]
-    stated = UNSTATED_CONFIDENCE if proposal.confidence is None else proposal.confidence
-    against = _merge_evidence(proposal.contradicted_by, (), limits)
-    beliefs.assumptions[id_] = Assumption(
-        id=id_,
-        hypothesis=hypothesis,
-        confidence=contradicted_confidence(stated, len(against)),
-        evidence=_merge_evidence(_evidence_ids(proposal), (), limits),
+    against = _merge_evidence(proposal.contradicted_by, (), beliefs.limits)
+    return Assumption(
+        id=proposal.id or (tentative.id if tentative else beliefs.new_id("asm")),
+        hypothesis=claim,
+        confidence=contradicted_confidence(confidence, len(against)),
+        evidence=_merge_evidence(supporting, proposal.contradicted_by, beliefs.limits),
         contradicted_by=against or None,
     )
 
 
-def _update_assumption(
-    held: Assumption, proposal: AssumptionProposal, limits: StateLimits, reported: list[Rejection]
-) -> Assumption:
-    """Return the held assumption with the proposal's evidence; only evidence against it changes its confidence."""
-    fresh = tuple(piece for piece in proposal.evidence if piece not in held.evidence)
-    # Compared as the API shows it, so that a proposal that repeats the number it was shown changes nothing.
+def _update_assumption(beliefs: StateBeliefs, held: Assumption, proposal: AssumptionProposal) -> Assumption:
+    """Return the held assumption with the proposal's evidence, which alone changes its confidence."""
+    fresh = tuple(dict.fromkeys(piece for piece in proposal.evidence if piece not in held.evidence))
     shown = round(held.confidence, 2)
     lower = proposal.confidence is not None and proposal.confidence < shown
     if proposal.confidence is not None and proposal.confidence != shown and not (lower and fresh):
-        why = "confidence changes on contradiction: name evidence that speaks against it"
-        reported.append(Rejection(what=f"confidence {proposal.confidence:g} of assumption {held.id}", why=why))
+        why = "confidence follows from evidence: a contradiction needs the ids of what speaks against it"
+        beliefs.reject(f"confidence {proposal.confidence:g} of assumption {held.id}", why)
     counted_before = held.contradicted_by or ()
     # A lower confidence that comes with new evidence means the same as naming that evidence in `contradicted_by`.
     against = dict.fromkeys((*proposal.contradicted_by, *(fresh if lower else ())))
     counted = [piece for piece in against if piece not in counted_before]
+    offered = [piece for piece in fresh if piece not in against]
+    supporting = _supporting_pieces(beliefs, held.hypothesis, offered)
+    for piece in offered:
+        if piece not in supporting:
+            beliefs.reject(f"evidence {piece} of assumption {held.id}", "it does not say what the assumption claims")
+    raised = _raised_confidence(beliefs, held, supporting)
     return replace(
         held,
         hypothesis=proposal.hypothesis or held.hypothesis,
-        confidence=contradicted_confidence(held.confidence, len(counted)) if counted else held.confidence,
-        evidence=_merge_evidence(held.evidence, _evidence_ids(proposal), limits),
-        contradicted_by=_merge_evidence(counted_before, counted, limits) or None,
+        confidence=contradicted_confidence(raised, len(counted)) if counted else raised,
+        evidence=_merge_evidence(held.evidence, (*supporting, *counted), beliefs.limits),
+        contradicted_by=_merge_evidence(counted_before, counted, beliefs.limits) or None,
     )
+
+
+def _raised_confidence(beliefs: StateBeliefs, held: Assumption, supporting: Sequence[str]) -> float:
+    """Return the confidence after a model's further supporting pieces; an application's raise nothing."""
+    # The list keeps the latest pieces only: once it is full, nobody can tell a repeat from a new piece.
+    if beliefs.cited is None or not supporting or len(held.evidence) >= beliefs.limits.evidence:
+        return held.confidence
+    keys = [key for piece in held.evidence if (key := beliefs.cited.source_key(piece)) is not None]
+    return supported_confidence(held.confidence, keys, map(beliefs.cited.source_key, supporting))
+
+
+def _supporting_pieces(beliefs: StateBeliefs, claim: str, pieces: Iterable[str]) -> tuple[str, ...]:
+    """Return the pieces that say what is claimed; all of them where no model proposes."""
+    distinct = dict.fromkeys(pieces)
+    if beliefs.cited is None:
+        return tuple(distinct)
+    latest = list(distinct)[-beliefs.limits.evidence :]
+    return tuple(piece for piece in latest if beliefs.cited.claim_fault(claim, piece) is None)
+
+
+def _first_fault(cited: CitedEvidence, claim: str, pieces: Sequence[str]) -> str:
+    """Return why the first piece that is cited does not support the claim."""
+    if not pieces:
+        return "it cites no message or tool result"
+    return f"{pieces[0]} does not support it: {cited.claim_fault(claim, pieces[0])}"
+
+
+def _unknown_ids(beliefs: StateBeliefs, proposal: AssumptionProposal, known: Sequence[str]) -> list[str]:
+    """Return the ids that a model cites and that are neither in the session nor held as evidence of this claim."""
+    if beliefs.cited is None:
+        return []
+    return [
+        piece
+        for piece in dict.fromkeys(_evidence_ids(proposal))
+        if piece not in known and not beliefs.cited.is_known(piece)
+    ]
+
+
+def _holds_other_claim(beliefs: StateBeliefs, id_: str | None, claim: str | None) -> bool:
+    """Say whether the id is that of a record which claims something else."""
+    if id_ is None or claim is None:
+        return False
+    held = beliefs.assumptions.get(id_) or beliefs.tentative.get(id_)
+    return held is not None and not is_same_claim(held.hypothesis, claim)
 
 
 def _find_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal) -> Assumption | None:
@@ -145,8 +238,8 @@ def _find_by_wording(records: Iterable[B], wording: str | None) -> B | None:
     """Return the assumption or hypothesis with the same text, ignoring case and spaces; None for similar ones."""
     if wording is None:
         return None
-    sought = " ".join(wording.casefold().split())
-    return next((r for r in records if " ".join(r.hypothesis.casefold().split()) == sought), None)
+    sought = same_wording(wording)
+    return next((r for r in records if same_wording(r.hypothesis) == sought), None)
 
 
 def _evidence_ids(proposal: AssumptionProposal) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ In every proposal None means "not given": an empty list, an empty text and 0 are
 from dataclasses import dataclass
 from datetime import datetime
 
+from mnemon.agentstate.cited_evidence import CitedEvidence
 from mnemon.agentstate.proposal import (
     AgentStateDeltas,
     AgentStatePatch,
@@ -37,7 +38,9 @@ class AssumptionProposal:
     """The id of a held assumption, or of a tentative hypothesis that has found evidence; None for a new one."""
     hypothesis: str | None = None
     confidence: float | None = None
-    """Used for a new assumption. For a held one only its direction counts: lower, with new evidence, contradicts it."""
+    """For a new assumption: its confidence; from a model, at most what its evidence gives. For a held one only its
+    direction counts: lower, with new evidence, contradicts it.
+    """
     evidence: tuple[str, ...] = ()
     contradicted_by: tuple[str, ...] = ()
     """Evidence against it."""
@@ -115,6 +118,16 @@ class StateDelta:
     items: tuple[ItemProposal, ...] = ()
     summarizes: bool = False
     """Whether it comes from the reflection: then a change updates `lastSummarizedAt`."""
+    cited: CitedEvidence | None = None
+    """What a model's proposals may cite; None for a plan, a tool result and an application, which answer for theirs."""
+
+    @property
+    def claim_size(self) -> int:
+        """Return how many characters are compared when the claims are applied."""
+        assumed = sum(len(one.hypothesis or "") for one in self.assumptions)
+        guessed = sum(len(one.hypothesis) for one in self.tentative_hypotheses)
+        cited = self.cited.size if self.cited and (self.assumptions or self.tentative_hypotheses) else 0
+        return assumed + guessed + cited
 
 
 def delta_from_proposal(deltas: AgentStateDeltas | AgentStatePatch, *, now: datetime, new_id: NewId) -> StateDelta:

@@ -16,6 +16,7 @@ from mnemon.agentstate.store import ChangeAuthor, StateEntry, StoredState
 from mnemon.agentstate.verification import delta_from_intents, delta_from_result
 from mnemon.db.tx import Tx
 from mnemon.errors import Stale
+from mnemon.event_loop import run_off_loop
 from mnemon.scope import Scope
 from mnemon.section import Rejection
 from mnemon.turn import Intent, ToolOutcome, Turn
@@ -128,7 +129,8 @@ async def amend_state(
             f"The agent state is at version {held.version}, not {version}. Read it again and send the change with "
             "the version you read in If-Match."
         )
-    applied = apply_delta(held.state, delta, now=tx.now, new_id=tx.new_id)
+    # Comparing claims, and claims with what they cite, takes long for long texts.
+    applied = await run_off_loop(delta.claim_size, lambda: apply_delta(held.state, delta, now=tx.now, new_id=tx.new_id))
     return await _append_change(tx, scope, held, applied, source)
 
 

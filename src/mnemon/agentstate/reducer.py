@@ -52,7 +52,9 @@ def apply_delta(
     # To the millisecond, so that the document equals itself after a round trip through JSON.
     now = to_utc_millis(now)
     reported: list[Rejection] = []
-    beliefs = apply_belief_proposals(state, delta.tentative_hypotheses, delta.assumptions, new_id=new_id, limits=limits)
+    beliefs = apply_belief_proposals(
+        state, delta.tentative_hypotheses, delta.assumptions, cited=delta.cited, new_id=new_id, limits=limits
+    )
     reported += beliefs.reported
     full = replace(
         state,

@@ -14,6 +14,8 @@ from pydantic import BaseModel
 
 from mnemon.agentstate import store
 from mnemon.agentstate.change import count_changes, record_names
+from mnemon.agentstate.cited_evidence import CitedEvidence, cite_texts, cite_turn
+from mnemon.agentstate.claim import is_same_claim
 from mnemon.agentstate.delta import AddItem, StateDelta, delta_from_proposal, list_unreadable
 from mnemon.agentstate.journal import ChangeSource, amend_state
 from mnemon.agentstate.proposal import (
@@ -27,10 +29,18 @@ from mnemon.agentstate.proposal import (
     ProposedPatch,
     ProposedUpdateItem,
 )
-from mnemon.agentstate.state import STATE_ADAPTER, AgentState, ExpectationStatus, ItemKind, ItemStatus
+from mnemon.agentstate.state import (
+    STATE_ADAPTER,
+    AgentState,
+    ExpectationStatus,
+    ItemKind,
+    ItemStatus,
+    state_texts,
+)
 from mnemon.agentstate.store import ChangeAuthor
 from mnemon.db.tx import Tx
 from mnemon.section import Brief, Rejection, Section, SectionResult
+from mnemon.sessions.turns import find_evidence
 from mnemon.turn import Role, Turn, TurnMessage
 from mnemon.untrusted_text import reads_outside_text
 
@@ -113,11 +123,13 @@ INSTRUCTIONS = """\
 `agent_state` holds what the agent works with in this session. Read the turn and the state below and return only what \
 changes, in `agent_state_updates` and `agent_state_item_updates`; leave out what stays as it is.
 - current_understanding: entities and dependencies that the messages or tool results name. Keep the ids they use.
-- assumptions: what the agent now takes to be true, with `evidence`: the ids of the messages or tool results that show \
-it. A confidence counts only for a new assumption. When something speaks against one that is held, repeat its id and \
-put the ids of what speaks against it in `contradicted_by`; how far its confidence falls is computed.
+- assumptions: what the agent now takes to be true, one claim each, in the words of the messages or tool results that \
+say it, with `evidence`: their ids. Confidence is computed from these; a lower one that you give counts for a new \
+assumption. A claim that no message or tool result says is a tentative hypothesis. Another claim needs another id. \
+When something speaks against one that is held, repeat its id and put the ids of what speaks against it in \
+`contradicted_by`.
 - A tentative hypothesis that has found evidence: an assumption with the same id and that evidence.
-- tentative_hypotheses: what may be true but nothing shows yet.
+- tentative_hypotheses: what may be true but nothing shows yet; no figures that were not given.
 - expectations: what an action still to come should do, as exactly as it can be checked (expected_ids, expected_type, \
 expected_count). Leave `status` out: results decide it.
 - agent_state_item_updates: {"op": "add", "item": {kind, title, …}} for a task, doc, note, idea or open question; \
@@ -161,7 +173,9 @@ class AgentStateSection:
             return SectionResult(skipped=1)
         unreadable = list_unreadable(answer.agent_state)
         held = await store.lock_state(tx, turn.scope, turn.session_id)
-        delta, refused = gate_delta(held.state, delta_from_proposal(answer.agent_state, now=tx.now, new_id=tx.new_id))
+        proposed = delta_from_proposal(answer.agent_state, now=tx.now, new_id=tx.new_id)
+        delta, refused = gate_delta(held.state, proposed)
+        delta = replace(delta, cited=await _load_cited(tx, turn, held.state, delta))
         skipped = 0
         # Turns may be reflected out of order; an older turn must not overwrite what a later one changed.
         if await store.has_later_reflection(tx, turn.scope, turn.session_id, turn.at):
@@ -176,6 +190,21 @@ class AgentStateSection:
 
 SECTIONS: tuple[Section, ...] = (AgentStateSection(),)
 """The section, for the reflection."""
+
+
+async def _load_cited(tx: Tx, turn: Turn, state: AgentState, delta: StateDelta) -> CitedEvidence:
+    """Return what the delta may cite: the turn's messages and tool results, and those of the session that it names.
+
+    What the state holds as evidence is read too, so that repeats of one source are recognized.
+    """
+    sources = cite_turn(turn)
+    told = tuple(text for source in sources.values() for text in source.texts)
+    named = (id_ for proposal in delta.assumptions for id_ in (*proposal.evidence, *proposal.contradicted_by))
+    held = (id_ for assumption in state.assumptions for id_ in assumption.evidence)
+    earlier = [id_ for id_ in dict.fromkeys((*named, *held)) if id_ not in sources] if delta.assumptions else []
+    said, results = await find_evidence(tx, turn.scope, turn.session_id, earlier)
+    sources = cite_texts(said, results, turn.user_name) | sources
+    return CitedEvidence(sources=sources, speaker=turn.user_name, told=(*told, *state_texts(state)))
 
 
 def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[Rejection, ...]]:
@@ -205,8 +234,12 @@ def keep_only_new(state: AgentState, delta: StateDelta) -> tuple[StateDelta, int
     Records that later turns hold stay as they are; evidence counts whenever it comes.
     """
     held = {id_ for _, id_ in record_names(state)}
+    claims = {assumption.id: assumption.hypothesis for assumption in state.assumptions}
     assumptions = tuple(
-        replace(proposal, hypothesis=None, confidence=None) if proposal.id in held else proposal
+        replace(proposal, hypothesis=None, confidence=None)
+        # Another claim under a held id is a record of its own, and its evidence says nothing of the held one.
+        if proposal.id in claims and is_same_claim(proposal.hypothesis or claims[proposal.id], claims[proposal.id])
+        else proposal
         for proposal in delta.assumptions
     )
     kept = replace(

@@ -87,7 +87,7 @@ class Assumption:
     id: str
     hypothesis: str
     confidence: float
-    """Lowered by contradiction, and changed by nothing else."""
+    """Raised by evidence that a model cites, lowered by contradiction, and changed by nothing else."""
     evidence: tuple[str, ...] = ()
     """Ids of tool results, messages or turns that support or contradict it."""
     contradicted_by: tuple[str, ...] | None = None
@@ -156,6 +156,17 @@ class AgentState:
 
 STATE_ADAPTER = TypeAdapter(AgentState)
 """Reads and writes the document as JSON."""
+
+
+def state_texts(state: AgentState) -> tuple[str, ...]:
+    """Return the texts of the state: claims, outcomes, items and the names of entities."""
+    return (
+        *(entity.name for entity in state.current_understanding.entities if entity.name),
+        *(assumption.hypothesis for assumption in state.assumptions),
+        *(text for guess in state.tentative_hypotheses for text in (guess.hypothesis, guess.reason or "")),
+        *(expectation.expected_outcome for expectation in state.expectations),
+        *(text for item in state.items for text in (item.title, item.details or "")),
+    )
 
 
 def is_settling(before: ExpectationStatus, after: ExpectationStatus) -> bool:

@@ -1,14 +1,20 @@
-"""`/api/engagement`: the beliefs about the organization. Read only: they are written by reflection alone."""
+"""`/api/engagement`: the beliefs about the organization.
+
+Reflection alone writes them. What a person may decide by hand, with a note, is that a contradiction is settled or that
+a claim is archived; that needs the scope `admin`.
+"""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, JsonRoute, needs, responses_for
-from mnemon.api.models import Instant, decode_cursor
-from mnemon.engagement import reading
-from mnemon.engagement.shape import ChangeShape, EngagementShape
+from mnemon.api.models import ApiModel, Instant, NonEmptyText, decode_cursor
+from mnemon.engagement import reading, rulings
+from mnemon.engagement.gates import MAX_TEXT_CHARS
+from mnemon.engagement.shape import ArchivedShape, ChangeShape, EngagementShape, RuledShape
 from mnemon.errors import Malformed
 
 router = APIRouter(prefix="/api/engagement", tags=["engagement"], route_class=JsonRoute)
@@ -43,6 +49,50 @@ async def get_history(
         entries = await reading.list_history(tx, door.org, after=_parse_seq(cursor), most=limit + 1)
     return door.page(
         [ChangeShape.from_entry(entry) for entry in entries], limit=limit, position=lambda change: str(change.seq)
+    )
+
+
+Note = Annotated[NonEmptyText, Field(max_length=MAX_TEXT_CHARS, description="Why; it is shown with the decision.")]
+
+
+class ResolveIn(ApiModel):
+    """Which contradiction is settled, and why."""
+
+    evidence_id: Annotated[str, Field(max_length=100, description="The id of the contradicting evidence.")]
+    note: Note
+
+
+class ArchiveIn(ApiModel):
+    """Why the claim is archived."""
+
+    note: Note
+
+
+@router.post("/hypotheses/{hypothesis_id}/resolve", responses=responses_for(RuledShape))
+async def resolve_contradiction(
+    hypothesis_id: str, body: ResolveIn, door: Annotated[Door, needs(Grant.ADMIN)]
+) -> Response:
+    """Settle an outstanding contradiction of a hypothesis; 409 `not_outstanding` when it has none of this id."""
+    return await door.write(
+        lambda tx: rulings.settle_contradiction(
+            tx,
+            door.org,
+            hypothesis_id,
+            body.evidence_id,
+            note=body.note,
+            author=door.principal.key_id,
+            threshold=door.services.settings.promotion_threshold,
+        ),
+        RuledShape.from_ruling,
+    )
+
+
+@router.post("/hypotheses/{hypothesis_id}/archive", responses=responses_for(ArchivedShape))
+async def archive(hypothesis_id: str, body: ArchiveIn, door: Annotated[Door, needs(Grant.ADMIN)]) -> Response:
+    """Archive a hypothesis or finding with a note; 409 `already_archived` when it is."""
+    return await door.write(
+        lambda tx: rulings.archive_by_hand(tx, door.org, hypothesis_id, note=body.note, author=door.principal.key_id),
+        lambda archived: ArchivedShape.from_hypothesis(archived, expand=True),
     )
 
 

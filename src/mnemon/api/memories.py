@@ -13,6 +13,7 @@ from mnemon.api.memory_shapes import (
     MemoryPatch,
     RestoreIn,
     StatedOut,
+    UnfoldedOut,
     VersionOut,
     stated_out,
 )
@@ -26,6 +27,7 @@ from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.statements import StatementResult, embed_statements, store_statements
 from mnemon.memory.store import MemoryFilter
 from mnemon.memory.trust import Trust
+from mnemon.memory.upkeep.curator_job import unfold_memory
 from mnemon.sessions.people import external_name
 from mnemon.vectors.text_vectors import embed_texts
 
@@ -152,6 +154,18 @@ async def restore_memory(
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
     return await door.write(restore_version)
+
+
+@router.post("/{memory_id}/unfold", responses=responses_for(UnfoldedOut))
+async def unfold(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
+    """Undo a fold of the curator: make its fragments active again and archive the fold. 409 if it is no active fold."""
+
+    async def undo_fold(tx: Tx) -> UnfoldedOut:
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
+        undone = await unfold_memory(tx, scope, memory_id)
+        return UnfoldedOut.from_unfolded(undone, await external_name(tx, scope) or "")
+
+    return await door.write(undo_fold)
 
 
 def _editor_source(door: Door, declared: str | None) -> str:

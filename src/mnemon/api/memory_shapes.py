@@ -13,6 +13,7 @@ from mnemon.memory.statements import MemoryStatement, StatementResult
 from mnemon.memory.todos.store import NewTodo
 from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, infer_todo_kind
 from mnemon.memory.trust import CoarseTrust, Trust, coarse_trust
+from mnemon.memory.upkeep.curator_job import UnfoldedMemory
 from mnemon.scope import Scope
 
 OPEN_LOOP = "OPEN_LOOP"
@@ -245,3 +246,15 @@ class VersionOut(ApiModel):
         trust = {"trust": coarse_trust(one.trust), "trust_level": one.trust}
         provenance = [ProvenanceOut.from_provenance(said) for said in one.provenance]
         return cls(version=one.number, **{**fields, **trust, "provenance": provenance})
+
+
+class UnfoldedOut(ApiModel):
+    """A fold that was undone: its id, and the memories that are active again."""
+
+    fold: str
+    restored: list[MemoryOut]
+
+    @classmethod
+    def from_unfolded(cls, undone: UnfoldedMemory, user_id: str) -> Self:
+        """Build the response from the result of unfolding."""
+        return cls(fold=undone.fold_id, restored=[MemoryOut.from_memory(one, user_id) for one in undone.restored])

@@ -62,6 +62,7 @@ COMMAND_MODULES = (
     "reembed",
     "runs",
     "sources",
+    "unfold",
 )
 """Modules of this package whose `register` adds their commands."""
 

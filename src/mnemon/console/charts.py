@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.engagement.document import Hypothesis
-from mnemon.evidence.confidence import START_CONFIDENCE, Stance, round_confidence, update_confidence
+from mnemon.evidence.confidence import START_CONFIDENCE, Stance, lines_confidence, round_confidence
 from mnemon.runs.calibration import Reliability
 
 MARGIN = 8.0
@@ -67,9 +67,10 @@ def confidence_chart(
     left = MARGIN if height < MIN_LABELLED_HEIGHT else 3 * MARGIN
     value, marks = START_CONFIDENCE, []
     points = [(left, _y_position(START_CONFIDENCE, height))]
-    for line in lines:
+    for place, line in enumerate(lines, start=1):
         x = left + max(0.0, (line.at - start).total_seconds()) / length * (width - left - MARGIN)
-        before, value = value, update_confidence(value, line.stance, line.strength)
+        # Of all lines so far: what a line adds depends on what its source said before.
+        before, value = value, lines_confidence(lines[:place])
         # Two points at the same x draw a vertical step.
         points += [(x, _y_position(before, height)), (x, _y_position(value, height))]
         change = f"{round_confidence(before):.2f} → {round_confidence(value):.2f}"

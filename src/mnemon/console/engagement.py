@@ -1,4 +1,7 @@
-"""Pages of the engagement: hypotheses and their evidence, unknowns and the journal, now or at an earlier moment."""
+"""Pages of the engagement: hypotheses and their evidence, unknowns and the journal, now or at an earlier moment.
+
+Two actions let a person decide by hand, with a note: that a contradiction is settled, or that a claim is archived.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,21 +15,22 @@ from mnemon.clock import format_time, parse_time
 from mnemon.console.charts import LineChart, confidence_chart
 from mnemon.console.live import live_topic
 from mnemon.console.page_request import PageRequest
-from mnemon.console.pages import PageContent, page
+from mnemon.console.pages import ActionRedirect, PageContent, action, page
 from mnemon.db.tx import Tx
-from mnemon.engagement import reading, store
+from mnemon.engagement import reading, rulings, store
 from mnemon.engagement.document import Engagement, Hypothesis, HypothesisStage
 from mnemon.engagement.journal import EngagementEntry
 from mnemon.engagement.lifecycle import (
     confidence_of,
     format_source,
     is_mixed,
+    is_proposed_for_archive,
     outstanding_contradictions,
     resolution_text,
 )
 from mnemon.engagement.week import week_rules
 from mnemon.errors import NotFound
-from mnemon.evidence.confidence import round_confidence
+from mnemon.evidence.confidence import line_weights, round_confidence
 from mnemon.scope import Scope
 from mnemon.sessions import turns
 
@@ -49,6 +53,9 @@ class HypothesisCard:
     source: str
     """Who gave the strongest evidence, and when."""
     course: LineChart
+    weights: dict[str, float]
+    """The weight of each evidence line, by its id."""
+    proposed_for_archive: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +118,35 @@ async def hypothesis(visit: PageRequest, hypothesis_id: str) -> PageContent:
     return PageContent(title=found.statement, data=data)
 
 
+@action(router, "/engagement/{hypothesis_id}/settle", grant=Grant.ADMIN, field="note")
+async def settle(visit: PageRequest, form: dict[str, str], hypothesis_id: str) -> ActionRedirect:
+    """Settle a contradiction of the hypothesis, with a note on why."""
+    async with visit.tx() as tx:
+        held = await rulings.settle_contradiction(
+            tx,
+            visit.org_scope,
+            hypothesis_id,
+            form.get("evidence", ""),
+            note=form.get("note", ""),
+            author=visit.principal.key_id,
+            threshold=_promotion_threshold(visit),
+        )
+        visit.audit_write(tx, "settle contradiction", hypothesis_id)
+    promoted = " It is a finding now." if held.stage is HypothesisStage.FINDING else ""
+    return ActionRedirect(to=f"/engagement/{hypothesis_id}", notice=f"Settled.{promoted}")
+
+
+@action(router, "/engagement/{hypothesis_id}/archive", grant=Grant.ADMIN, field="note")
+async def archive(visit: PageRequest, form: dict[str, str], hypothesis_id: str) -> ActionRedirect:
+    """Archive the hypothesis or finding, with a note on why."""
+    async with visit.tx() as tx:
+        await rulings.archive_by_hand(
+            tx, visit.org_scope, hypothesis_id, note=form.get("note", ""), author=visit.principal.key_id
+        )
+        visit.audit_write(tx, "archive hypothesis", hypothesis_id)
+    return ActionRedirect(to=f"/engagement/{hypothesis_id}", notice="Archived. Evidence can bring it back.")
+
+
 @live_topic("engagement", grant=Grant.ENGAGEMENT_READ)
 async def _engagement_version(tx: Tx, scope: Scope, argument: str) -> str:
     """Return the engagement journal's last number; a new one reloads the page."""
@@ -156,6 +192,8 @@ def _hypothesis_card(found: Hypothesis, until: datetime, visit: PageRequest, *, 
         outstanding=tuple(line.id for line in outstanding_contradictions(found.evidence)),
         source=format_source(found),
         course=confidence_chart(found, min(until, over), threshold=_promotion_threshold(visit), **size),
+        weights=line_weights(found.evidence),
+        proposed_for_archive=is_proposed_for_archive(found),
     )
 
 

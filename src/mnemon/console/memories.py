@@ -17,6 +17,7 @@ from mnemon.memory.edit import MemoryEdit, edit_memory, restore_memory
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
 from mnemon.memory.survey import SurveyFilters, survey_memories
 from mnemon.memory.trust import Trust
+from mnemon.memory.upkeep.curator_report import load_curator_reports
 from mnemon.sessions.overview import find_message as message_of
 from mnemon.sessions.people import external_name
 from mnemon.vectors.text_vectors import embed_texts
@@ -36,6 +37,7 @@ async def memories(visit: PageRequest) -> PageContent:
     number = visit.query_number("page", 1, most=MAX_PAGE)
     async with visit.tx() as tx:
         seen = await survey_memories(tx, scope, filters, most=PAGE_SIZE + 1, skip=(number - 1) * PAGE_SIZE)
+        curated = await load_curator_reports(tx, scope, most=1) if visit.asked("user") else []
     total, user = seen.facets.total, visit.asked("user")
     # Facets list only the most frequent people, so the chosen one may be missing.
     chosen = {} if user in ("", *seen.facets.by["user"]) else {user: total}
@@ -45,6 +47,7 @@ async def memories(visit: PageRequest) -> PageContent:
         "page": number,
         "facets": {**seen.facets.by, "user": {**seen.facets.by["user"], **chosen}},
         "total": total,
+        "curated": curated,
         "asked": {
             name: visit.asked(name) for name in ("q", "type", "status", "source", "persona", "user", "entity", "pinned")
         },

@@ -5,7 +5,7 @@ Hypotheses are handled in `hypotheses.py`; unknowns and the week here.
 
 from dataclasses import dataclass
 
-from mnemon.engagement import gates, hypotheses, week
+from mnemon.engagement import gates, hypotheses, promotion, week
 from mnemon.engagement.document import MAX_UNKNOWNS, Engagement, UnknownAnswer
 from mnemon.engagement.journal import EngagementEntry, EngagementOpened, UnknownAnswered, UnknownAsked, WeekAdvanced
 from mnemon.engagement.proposal import AnswerProposal, EngagementProposal, UnknownProposal
@@ -107,10 +107,7 @@ def apply_proposal(
     rules: EngagementRules,
     new_id: NewId,
 ) -> ProposalOutcome:
-    """Return the engagement after a model's proposal, its journal entries, and the report of what was rejected.
-
-    `heard` counts the user turns of the engagement, this one included.
-    """
+    """Apply the proposal to the document, effects in order; `heard` counts the turns with content, this one too."""
     applier = ProposalApplier(
         document=document or Engagement(), turn=turn, heard=heard, seq=seq, rules=rules, new_id=new_id
     )
@@ -131,7 +128,7 @@ def apply_proposal(
     for answer in proposal.answered:
         answer_unknown(applier, answer)
     # After all evidence of the turn, so that a contradiction further down the proposal still prevents a promotion.
-    hypotheses.promote_ready(applier)
+    promotion.promote_ready(applier)
     if proposal.week is not None and proposal.week.advance:
         advance_week(applier, proposal.week.reason)
     return ProposalOutcome(document=applier.document, entries=tuple(applier.entries), report=applier.report)

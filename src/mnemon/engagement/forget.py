@@ -1,28 +1,32 @@
 """Forgetting in the engagement: delete the journal entries that came from a person's turns, or from one quote.
 
-The remaining journal is folded again, and a finding that has lost its support is reopened.
+What others support stays, under nobody's name. The remaining journal is folded again, each claim that lost evidence is
+weighed anew, and a finding that has lost its support is reopened.
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from mnemon.db.tx import Tx
 from mnemon.engagement import gates, store
-from mnemon.engagement.document import Engagement
-from mnemon.engagement.hypotheses import reopening_entries
 from mnemon.engagement.journal import (
+    ContradictionSettled,
     EngagementEntry,
     EvidenceCollected,
+    EvidenceWithdrawn,
     HypothesisArchived,
     HypothesisFormed,
     ResolutionNamed,
     UnknownAnswered,
     UnknownAsked,
     WeekAdvanced,
-    apply_entry,
+    fold_entries,
 )
+from mnemon.engagement.promotion import reopening_entries
 from mnemon.engagement.store import StoredEngagement
+from mnemon.engagement.withdrawal import kept_entries, orphaned_seqs, withdrawal_entries
 from mnemon.scope import Scope
 from mnemon.untrusted_text import reads_outside_text
 
@@ -69,11 +73,16 @@ async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
     """Delete what the person's turns put into the engagement, rebuild it; return the rows deleted per table."""
     stored = await store.lock_engagement(tx, scope)
     # Under the lock: a reflection that ran meanwhile would write back a document with what is being deleted.
-    # The count of user turns falls with them: the first-hypothesis gate and the weeks count turns.
-    entries, turns = await store.delete_person(tx, scope)
-    if entries or turns:
-        await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=stored.seq, heard=stored.heard - turns))
-    return {"engagement_journal": entries, "engagement_turns": turns}
+    journal = [entry async for entry in store.iterate_journal(tx, scope)]
+    gone = await store.delete_person(tx, scope)
+    if not gone.entries and not gone.turns:
+        return {"engagement_journal": 0, "engagement_turns": 0}
+    # A row that is rewritten counts as deleted: nothing of the person is left in it.
+    own = {entry.seq for entry in journal if entry.user_id == scope.user}
+    await store.append_entries(tx, scope, kept_entries(journal, own))
+    stored = replace(stored, heard=max(0, stored.heard - gone.heard))
+    orphans = await _refold_from(tx, scope, now, stored, "a forgotten person")
+    return {"engagement_journal": gone.entries + orphans, "engagement_turns": gone.turns}
 
 
 async def redact_quote(
@@ -89,9 +98,10 @@ async def redact_quote(
 ) -> int:
     """Delete journal entries that cite, repeat or derive from a quote, rebuild the engagement; return how many."""
     stored = await store.lock_engagement(tx, scope)
+    journal = [entry async for entry in store.iterate_journal(tx, scope)]
     seqs = [
         entry.seq
-        async for entry in store.iterate_journal(tx, scope)
+        for entry in journal
         # Three ways a quote lives on: cited by position, repeated verbatim in another turn of the person, or reworded
         # in its own.
         if _is_citing(entry, message_id, start, end)
@@ -101,27 +111,34 @@ async def redact_quote(
     if not seqs:
         return 0
     removed = await store.delete_entries(tx, scope, seqs)
-    await _refold_from(tx, scope, now, stored)
-    return removed
+    await store.append_entries(tx, scope, kept_entries(journal, set(seqs), in_their_words=False))
+    return removed + await _refold_from(tx, scope, now, stored, "a forgotten quote")
 
 
 async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
-    """Lock the engagement and rebuild its document by replaying its journal."""
-    await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope))
+    """Replace the document by the fold of the current journal."""
+    await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope), "a forgotten quote")
 
 
-async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement) -> None:
-    """Rebuild the engagement by replaying its journal, reopen findings that lost support, store a new version."""
-    document: Engagement | None = None
-    async for entry in store.iterate_journal(tx, scope):
-        document = apply_entry(document, entry)
-    reopenings = reopening_entries(document, now, stored.seq) if document else []
-    for entry in reopenings:
-        document = apply_entry(document, entry)
-    await store.append_entries(tx, scope, reopenings)
+async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement, whose: str) -> int:
+    """Fold the journal, tell what was withdrawn, reopen findings without support, and store a new version.
+
+    Return how many entries were deleted because their claim is gone.
+    """
+    journal = [entry async for entry in store.iterate_journal(tx, scope)]
+    orphans = set(orphaned_seqs(journal))
+    await store.delete_entries(tx, scope, sorted(orphans))
+    document = fold_entries(entry for entry in journal if entry.seq not in orphans)
+    told = withdrawal_entries(stored.document, document, now, stored.seq, whose)
+    changed = {entry.delta.hypothesis for entry in told if isinstance(entry.delta, EvidenceWithdrawn)}
+    if document is not None:
+        told += reopening_entries(document, now, stored.seq + len(told), changed)
+    document = fold_entries(told, document)
+    await store.append_entries(tx, scope, told)
     # The version increases although entries were deleted: a client with the old version must see that it is outdated.
-    seq = reopenings[-1].seq if reopenings else stored.seq + 1
+    seq = told[-1].seq if told else stored.seq + 1
     await store.store_engagement(tx, scope, StoredEngagement(document=document, seq=seq, heard=stored.heard))
+    return len(orphans)
 
 
 def _is_citing(entry: EngagementEntry, message_id: str, start: int, end: int) -> bool:
@@ -173,7 +190,7 @@ def _entry_texts(entry: EngagementEntry) -> Iterator[str]:
         yield delta.answer.quote
     elif isinstance(delta, ResolutionNamed):
         yield delta.text
-    elif isinstance(delta, HypothesisArchived):
+    elif isinstance(delta, HypothesisArchived | ContradictionSettled):
         yield delta.note
     elif isinstance(delta, WeekAdvanced):
         yield entry.reason

@@ -1,28 +1,28 @@
 """The gates: what a proposed text must satisfy before it enters the state. Each gate returns the reason it rejects."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC
 
 from mnemon.engagement.proposal import EvidenceProposal, HypothesisProposal
+from mnemon.engagement.relevance import bears_on, stance_fault
+from mnemon.engagement.sources import resolve_source, sentence_around
 from mnemon.evidence.confidence import EvidenceLine
-from mnemon.evidence.number_gate import number_fault
+from mnemon.evidence.number_gate import number_fault, restore_figures
 from mnemon.evidence.quote_gate import Passage, find_quote
+from mnemon.evidence.statement import StatementKind, StatementSubject
+from mnemon.evidence.support import support_fault
 from mnemon.scope import NewId
 from mnemon.turn import Turn
 from mnemon.untrusted_text import reads_outside_text
 
 MAX_TEXT_CHARS = 400
 """The most characters of any sentence in the state."""
-MAX_SOURCE_CHARS = 120
-"""The most characters of a source's name."""
 MAX_QUOTE_CHARS = 1_000
 """The most characters of a quote."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _WHITESPACE = re.compile(r"\s+")
 _WORD_PATTERN = re.compile(r"\w+")
-_TRAILING_DATE = re.compile(r",?\s?\(?\d{4}-\d{2}-\d{2}\)?$")
-# What models write in place of a falsifier: it must not pass for one.
 _NO_FALSIFIER = re.compile(
     r"(?:n/?a|none|nothing(?:\s+(?:would|could|can))?|unknown|not\s+applicable|it\s+can(?:not|['’]t)\s+be|unfalsifiable)\b.*",
     re.IGNORECASE,
@@ -76,30 +76,46 @@ def hypothesis_fault(form: HypothesisProposal, sources: Iterable[str]) -> str | 
 
 
 def evidence_line(
-    piece: EvidenceProposal, turn: Turn, sources: tuple[Passage, ...], new_id: NewId, resolves: tuple[str, ...] = ()
+    piece: EvidenceProposal,
+    statement: str,
+    turn: Turn,
+    passages: tuple[Passage, ...],
+    new_id: NewId,
+    on_record: Collection[str] = (),
 ) -> EvidenceLine | str:
-    """Return proposed evidence as a line with its quote's place in the turn, or a text: why it is rejected."""
+    """Return the piece as an evidence line for the statement, or the reason it is rejected.
+
+    `on_record` are the sources of the engagement so far.
+    """
     if len(piece.quote) > MAX_QUOTE_CHARS:
         return (
             f"quote has {len(piece.quote)} characters; at most {MAX_QUOTE_CHARS} are kept: quote what carries the point"
         )
-    quotation = find_quote(piece.quote, sources)
+    quotation = find_quote(piece.quote, passages)
     if quotation is None:
         return "quote gate: the quote does not occur in the person's message or a tool result of this turn"
     passage = quotation.passage
-    # A model may append the date, which `format_source` would then show twice.
-    source = collapse_spaces(_TRAILING_DATE.sub("", collapse_spaces(piece.source))) or passage.who
+    source = resolve_source(piece.source, quotation, on_record)
     line = collapse_spaces(piece.line)
+    # The line is attributed to whoever is cited, so that a report of their words needs not name them again.
+    cited = (source.name,) if source.name else ()
+    subject = StatementSubject(speaker=(passage.who, turn.user_name), entity=source.name, known=cited)
+    sentence = sentence_around(passage.text, quotation.start, quotation.end)
     # Figures are checked against the whole message, not the quote: people give a number in one clause and the reason
-    # in the next (decision 6).
-    fault = text_fault("line", line, (passage.text,)) or text_fault("source", source, (passage.text,), MAX_SOURCE_CHARS)
+    # in the next (decision 6). The support gate then wants them in the quoted sentence.
+    fault = (
+        text_fault("line", line, (passage.text,))
+        or _named("support gate", support_fault(line, [quotation], StatementKind.LINE, subject))
+        or _named("relevance gate", _relevance_fault(statement, line, quotation.text))
+        or _named("relevance gate", stance_fault(statement, sentence, piece.stance))
+    )
     if fault:
         return fault
     return EvidenceLine(
         id=new_id("evd"),
-        line=line,
+        line=restore_figures(line, (passage.text,)),
         quote=quotation.text,
-        source=source,
+        source=source.text,
         stance=piece.stance,
         strength=piece.strength,
         who=passage.who,
@@ -108,5 +124,17 @@ def evidence_line(
         message_id=passage.message_id,
         start=quotation.start,
         end=quotation.end,
-        resolves=resolves,
+        source_key=source.key,
+        teller=source.teller,
+        event_date=source.event_date,
     )
+
+
+def _relevance_fault(statement: str, line: str, quote: str) -> str | None:
+    if bears_on(statement, line, quote):
+        return None
+    return f"the evidence does not speak of “{statement[:80]}”: they share no word that says anything"
+
+
+def _named(gate: str, fault: str | None) -> str | None:
+    return None if fault is None else f"{gate}: {fault}"

@@ -1,29 +1,18 @@
-"""Form, support, archive, promote and reopen hypotheses, as the gates and the evidence allow. Pure."""
+"""Form hypotheses, add evidence, restore and archive them, as the gates and the evidence allow. Pure."""
 
 from dataclasses import replace
-from datetime import datetime
 
 from mnemon.engagement import gates
-from mnemon.engagement.document import (
-    EXTRA_CONTRADICTIONS,
-    MAX_EVIDENCE,
-    MAX_FINDINGS,
-    MAX_OPEN,
-    Engagement,
-    Hypothesis,
-    HypothesisStage,
-)
+from mnemon.engagement.document import EXTRA_CONTRADICTIONS, MAX_EVIDENCE, MAX_OPEN, Hypothesis, HypothesisStage
 from mnemon.engagement.journal import (
-    EngagementDelta,
-    EngagementEntry,
     EvidenceCollected,
     HypothesisArchived,
     HypothesisFormed,
-    HypothesisPromoted,
     HypothesisReopened,
+    HypothesisRestored,
     ResolutionNamed,
 )
-from mnemon.engagement.lifecycle import confidence_of, is_promotable, is_still_supported, outstanding_contradictions
+from mnemon.engagement.lifecycle import confidence_of, may_resolve, outstanding_contradictions
 from mnemon.engagement.proposal import (
     AddedEvidence,
     ArchiveProposal,
@@ -32,83 +21,53 @@ from mnemon.engagement.proposal import (
     ResolutionProposal,
 )
 from mnemon.engagement.proposal_applier import ProposalApplier
+from mnemon.engagement.relevance import say_the_same, unheard_names
 from mnemon.evidence.confidence import EvidenceLine, Stance, round_confidence
-from mnemon.turn import Turn
-
-SYSTEM_AUTHOR = "mnemon"
-"""The author of entries that no person's turn caused."""
-
-
-def promotion_entries(
-    document: Engagement, threshold: float, turn: Turn, seq: int
-) -> tuple[list[EngagementEntry], list[str]]:
-    """Return journal entries that make hypotheses findings, and the statements that exceed the limit of findings."""
-    ready = [each for each in document.open_hypotheses if is_promotable(each, threshold)]
-    room = max(0, MAX_FINDINGS - len(document.findings))
-    entries = [
-        EngagementEntry(
-            seq=seq + place,
-            # Turns may be reflected out of order: a promotion is never dated before evidence that it rests on.
-            at=max(turn.at, *(line.at for line in each.evidence)),
-            turn_id=turn.id,
-            user_id=turn.scope.user_id,
-            who=turn.user_name,
-            reason=_promotion_reason(each, threshold),
-            delta=HypothesisPromoted(hypothesis=each.id, threshold=threshold),
-        )
-        for place, each in enumerate(ready[:room], start=1)
-    ]
-    return entries, [each.statement for each in ready[room:]]
-
-
-def reopening_entries(document: Engagement, now: datetime, seq: int) -> list[EngagementEntry]:
-    """Return journal entries that reopen the findings which lost their support when something was forgotten."""
-    unsupported = [each for each in document.findings if not is_still_supported(each)]
-    return [
-        _system_entry(seq + place, now, HypothesisReopened(hypothesis=each.id), "evidence it stood on was forgotten")
-        for place, each in enumerate(unsupported, start=1)
-    ]
-
-
-def _promotion_reason(hypothesis: Hypothesis, threshold: float) -> str:
-    """Return the sentence that the journal keeps as the reason of a promotion, with the confidence reached."""
-    value = round_confidence(confidence_of(hypothesis))
-    return f"confidence {value:.2f}, above {threshold:g}, and no contradiction outstanding"
-
-
-def _system_entry(seq: int, now: datetime, delta: EngagementDelta, reason: str) -> EngagementEntry:
-    """Return a journal entry of Mnemon itself, which belongs to no turn and no person."""
-    return EngagementEntry(seq=seq, at=now, turn_id=None, user_id=None, who=SYSTEM_AUTHOR, reason=reason, delta=delta)
 
 
 def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
-    """Add the proposed hypothesis with the evidence that passes the checks; a known one gets the evidence."""
+    """Form a hypothesis with the evidence that passes; one that is on record gets the evidence instead.
+
+    An archived one comes back with the evidence it had, under its own id.
+    """
     what = f"hypothesis: {form.statement}"
     statement = gates.collapse_spaces(form.statement)
-    alike = [
-        each
-        for each in applier.document.hypotheses
-        if gates.normalize_words(each.statement) == gates.normalize_words(statement)
-    ]
-    known = next((each for each in alike if each.stage is not HypothesisStage.ARCHIVED), None)
+    known, archived = _claims_on_record(applier, statement)
     if known is not None:
         applier.skipped += 1
-        _add_lines(applier, known.id, form.evidence)
-        return
-    # Formed by this turn and archived since: a retried reflection must not form it a second time.
-    if any(each.formed_in == applier.turn.id for each in alike):
-        applier.skipped += 1
+        for line in _accepted_lines(applier, known.statement, form.evidence):
+            _add_line(applier, known.id, line)
         return
     why = _forming_fault(applier, form)
     if why is not None:
         applier.reject(what, why)
         return
-    lines = _accepted_lines(applier, form.evidence)
-    if form.evidence and not lines:
-        applier.reject(what, "none of its evidence passed the gates")
-        return
+    lines = _accepted_lines(applier, statement, form.evidence)
+    if archived is not None:
+        _restore_hypothesis(applier, archived, lines)
+    elif lines:
+        _append_hypothesis(applier, statement, gates.collapse_spaces(form.falsified_by), lines)
+    else:
+        applier.reject(
+            what, "none of its evidence passed the gates" if form.evidence else "it has no evidence from this turn"
+        )
+
+
+def _claims_on_record(applier: ProposalApplier, statement: str) -> tuple[Hypothesis | None, Hypothesis | None]:
+    """Return the hypothesis or finding that claims the same, in the same or other words, and the archived one."""
+    words = gates.normalize_words(statement)
+    alike = [
+        each
+        for each in applier.document.hypotheses
+        if gates.normalize_words(each.statement) == words or say_the_same(each.statement, statement)
+    ]
+    live = [each for each in alike if each.stage is not HypothesisStage.ARCHIVED]
+    archived = [each for each in alike if each.stage is HypothesisStage.ARCHIVED]
+    return live[0] if live else None, archived[-1] if archived else None
+
+
+def _append_hypothesis(applier: ProposalApplier, statement: str, falsified_by: str, lines: list[EvidenceLine]) -> None:
     hypothesis_id = applier.new_id("hyp")
-    falsified_by = gates.collapse_spaces(form.falsified_by)
     applier.append_delta(
         HypothesisFormed(hypothesis=hypothesis_id, statement=statement, falsified_by=falsified_by),
         f"formed; falsified by: {falsified_by}",
@@ -116,6 +75,22 @@ def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
     applier.stored += 1
     for line in lines:
         _add_line(applier, hypothesis_id, line)
+
+
+def _restore_hypothesis(applier: ProposalApplier, archived: Hypothesis, lines: list[EvidenceLine]) -> None:
+    """Take an archived hypothesis out of the archive with its evidence, if something new is said of it."""
+    new = [line for line in lines if not any(line.is_repeat_of(other) for other in archived.evidence)]
+    # A retried reflection brings what the hypothesis had when it was archived.
+    if not new:
+        applier.skipped += 1
+        return
+    applier.append_delta(
+        HypothesisRestored(hypothesis=archived.id),
+        f"formed again; it comes back with {len(archived.evidence)} pieces of evidence",
+    )
+    applier.updated += 1
+    for line in new:
+        _add_line(applier, archived.id, line)
 
 
 def add_evidence(applier: ProposalApplier, added: AddedEvidence) -> None:
@@ -128,16 +103,15 @@ def add_evidence(applier: ProposalApplier, added: AddedEvidence) -> None:
     if hypothesis.stage is HypothesisStage.ARCHIVED:
         applier.reject(what, f"{hypothesis.id} is archived: form the claim anew if it deserves it")
         return
-    resolves = _accept_resolutions(applier, hypothesis, added)
-    line = gates.evidence_line(added, applier.turn, applier.passages, applier.new_id, resolves)
+    line = applier.evidence_line(added, hypothesis.statement)
     if isinstance(line, str):
         applier.reject(what, line)
     else:
-        _add_line(applier, hypothesis.id, line)
+        _add_line(applier, hypothesis.id, replace(line, resolves=_accept_resolutions(applier, hypothesis, added, line)))
 
 
 def archive_hypothesis(applier: ProposalApplier, archive: ArchiveProposal) -> None:
-    """Archive a hypothesis with a note; reject it for a finding or where evidence is newer than the turn."""
+    """Archive a hypothesis that is contradicted or superseded, with a note."""
     what = f"archive: {archive.hypothesis}"
     hypothesis = applier.find_hypothesis(archive.hypothesis)
     note = gates.collapse_spaces(archive.note)
@@ -145,16 +119,37 @@ def archive_hypothesis(applier: ProposalApplier, archive: ArchiveProposal) -> No
         applier.reject(what, "there is no such hypothesis: name an id from the state")
     elif hypothesis.stage is HypothesisStage.ARCHIVED:
         applier.skipped += 1
-    elif hypothesis.stage is HypothesisStage.FINDING:
-        applier.reject(what, "it is a finding: evidence that contradicts it reopens it first")
-    # The turn is reflected late, and what spoke for archiving then may be outdated.
-    elif any(line.at > applier.turn.at for line in hypothesis.evidence):
-        applier.reject(what, "evidence newer than this turn has landed on it")
-    elif fault := gates.text_fault("note", note, applier.known_texts()):
+    elif fault := _archiving_fault(applier, hypothesis, archive.superseded_by) or gates.text_fault(
+        "note", note, applier.known_texts()
+    ):
         applier.reject(what, fault)
     else:
-        applier.append_delta(HypothesisArchived(hypothesis=hypothesis.id, note=note), note)
+        successor = applier.find_hypothesis(archive.superseded_by) if archive.superseded_by else None
+        applier.append_delta(
+            HypothesisArchived(hypothesis=hypothesis.id, note=note, superseded_by=successor.id if successor else None),
+            note,
+        )
         applier.updated += 1
+
+
+def _archiving_fault(applier: ProposalApplier, hypothesis: Hypothesis, superseded_by: str) -> str | None:
+    """Return why a model may not archive the hypothesis; None when it is contradicted or superseded."""
+    if hypothesis.stage is HypothesisStage.FINDING:
+        return "it is a finding: evidence that contradicts it reopens it first"
+    # The turn is reflected late, and what spoke for archiving then may be outdated.
+    if any(line.at > applier.turn.at for line in hypothesis.evidence):
+        return "evidence newer than this turn has landed on it"
+    if superseded_by.strip():
+        successor = applier.find_hypothesis(superseded_by)
+        if successor is None or successor.id == hypothesis.id or successor.stage is HypothesisStage.ARCHIVED:
+            return "supersededBy names no other open hypothesis or finding"
+        return None
+    if not outstanding_contradictions(hypothesis.evidence):
+        return (
+            "nothing outstanding contradicts it: give the evidence against it, or name in supersededBy what takes its "
+            "place"
+        )
+    return None
 
 
 def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None:
@@ -173,34 +168,25 @@ def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None
         applier.updated += 1
 
 
-def promote_ready(applier: ProposalApplier) -> None:
-    """Promote to findings the hypotheses whose evidence now reaches the threshold without contradiction."""
-    entries, withheld = promotion_entries(
-        applier.document, applier.rules.promotion_threshold, applier.turn, applier.seq
-    )
-    for entry in entries:
-        applier.append_entry(entry)
-        applier.updated += 1
-    for statement in withheld:
-        applier.reject(f"finding: {statement}", "there are as many findings as the document holds")
-
-
 def _forming_fault(applier: ProposalApplier, form: HypothesisProposal) -> str | None:
     """Return why the proposed hypothesis may not be added in this turn; None when it may."""
     if applier.heard < applier.rules.first_hypothesis_turns:
         wanted = applier.rules.first_hypothesis_turns
-        return f"first-hypothesis gate: {applier.heard} of {wanted} user turns so far"
+        return f"first-hypothesis gate: {applier.heard} of {wanted} user turns with content so far"
     if len(applier.document.open_hypotheses) >= MAX_OPEN:
         return f"{MAX_OPEN} hypotheses are open, which is the limit: archive one first"
     # A new claim takes its figures from this turn alone, not from evidence on record.
-    return gates.hypothesis_fault(form, applier.spoken)
+    if fault := gates.hypothesis_fault(form, applier.spoken):
+        return fault
+    names = unheard_names(form.statement, applier.spoken, applier.recorded_texts())
+    return f"statement names what nobody spoke of: {', '.join(names)}" if names else None
 
 
-def _accepted_lines(applier: ProposalApplier, pieces: list[EvidenceProposal]) -> list[EvidenceLine]:
-    """Return the proposed evidence that passes the checks, as evidence lines; report the rest as rejected."""
+def _accepted_lines(applier: ProposalApplier, statement: str, pieces: list[EvidenceProposal]) -> list[EvidenceLine]:
+    """Return the pieces that pass the gates as evidence lines for the statement, and report the others."""
     lines = []
     for piece in pieces:
-        line = gates.evidence_line(piece, applier.turn, applier.passages, applier.new_id)
+        line = applier.evidence_line(piece, statement)
         if isinstance(line, str):
             applier.reject(f"evidence: {piece.line}", line)
         else:
@@ -208,23 +194,28 @@ def _accepted_lines(applier: ProposalApplier, pieces: list[EvidenceProposal]) ->
     return lines
 
 
-def _add_lines(applier: ProposalApplier, hypothesis_id: str, pieces: list[EvidenceProposal]) -> None:
-    """Add the proposed evidence that passes the checks to a hypothesis that exists already."""
-    for line in _accepted_lines(applier, pieces):
-        _add_line(applier, hypothesis_id, line)
-
-
-def _accept_resolutions(applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence) -> tuple[str, ...]:
-    """Return ids of contradicting evidence that this evidence resolves; reject other ids that it names."""
+def _accept_resolutions(
+    applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence, line: EvidenceLine
+) -> tuple[str, ...]:
+    """Return the outstanding contradictions that the evidence names and may resolve; reject all other ids it names."""
     # A resolution that names anything else is reported, but the evidence itself still counts.
-    outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
+    outstanding = {one.id: one for one in outstanding_contradictions(hypothesis.evidence)}
     if added.resolves and added.stance is not Stance.SUPPORTS:
         applier.reject(f"resolves of: {added.line}", "only supporting evidence resolves a contradiction")
         return ()
-    for id_ in added.resolves:
+    accepted = []
+    for id_ in dict.fromkeys(added.resolves):
         if id_ not in outstanding:
             applier.reject(f"resolves: {id_}", f"{hypothesis.id} has no such contradiction outstanding")
-    return tuple(dict.fromkeys(id_ for id_ in added.resolves if id_ in outstanding))
+        elif not may_resolve(line, outstanding[id_]):
+            applier.reject(
+                f"resolves: {id_}",
+                f"a {outstanding[id_].strength} contradiction is resolved by its own source, or by later "
+                "evidence that is at least as strong",
+            )
+        else:
+            accepted.append(id_)
+    return tuple(accepted)
 
 
 def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) -> None:

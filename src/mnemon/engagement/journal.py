@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter
 
 from mnemon.engagement.document import MAX_ANSWERED, MAX_ARCHIVED, Engagement, Hypothesis, Unknown, UnknownAnswer
 from mnemon.engagement.lifecycle import HypothesisEvent, evidence_event, next_stage
-from mnemon.evidence.confidence import EvidenceLine
+from mnemon.evidence.confidence import EvidenceLine, Stance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,39 @@ class HypothesisArchived:
 
     hypothesis: str
     note: str
+    superseded_by: str | None = None
+    """The hypothesis or finding that takes its place."""
     kind: Literal["archived"] = "archived"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HypothesisRestored:
+    """An archived hypothesis was formed again, and came back with its evidence."""
+
+    hypothesis: str
+    kind: Literal["restored"] = "restored"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContradictionSettled:
+    """A person settled a contradiction by hand."""
+
+    hypothesis: str
+    evidence: str
+    """The id of the contradicting line."""
+    note: str
+    """Why it no longer counts as outstanding."""
+    kind: Literal["settled"] = "settled"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceWithdrawn:
+    """Evidence left the journal because somebody or something was forgotten; the reason has the confidences."""
+
+    hypothesis: str
+    pieces: int
+    """How many lines."""
+    kind: Literal["withdrawn"] = "withdrawn"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,11 +145,25 @@ EngagementDelta = Annotated[
     | HypothesisPromoted
     | HypothesisReopened
     | HypothesisArchived
+    | HypothesisRestored
+    | ContradictionSettled
+    | EvidenceWithdrawn
     | UnknownAsked
     | UnknownAnswered
     | WeekAdvanced,
     Field(discriminator="kind"),
 ]
+HypothesisChange = (
+    EvidenceCollected
+    | ResolutionNamed
+    | HypothesisPromoted
+    | HypothesisReopened
+    | HypothesisArchived
+    | HypothesisRestored
+    | ContradictionSettled
+    | EvidenceWithdrawn
+)
+"""A delta that changes a hypothesis on record."""
 DELTA_ADAPTER: TypeAdapter[EngagementDelta] = TypeAdapter(EngagementDelta)
 """Reads and writes a delta as JSON."""
 
@@ -182,30 +228,49 @@ def _add_hypothesis(document: Engagement, entry: EngagementEntry, delta: Hypothe
     return replace(document, hypotheses=(*document.hypotheses, formed))
 
 
-def _change_hypothesis(
-    hypothesis: Hypothesis,
-    entry: EngagementEntry,
-    delta: EvidenceCollected | ResolutionNamed | HypothesisPromoted | HypothesisReopened | HypothesisArchived,
-) -> Hypothesis:
-    """Return the hypothesis after a journal entry's change; unchanged when its stage does not allow it."""
+def _change_hypothesis(hypothesis: Hypothesis, entry: EngagementEntry, delta: HypothesisChange) -> Hypothesis:
+    """Return the hypothesis after the change; unchanged when its stage does not allow it."""
     if isinstance(delta, EvidenceCollected):
         return _add_evidence_line(hypothesis, delta)
     if isinstance(delta, ResolutionNamed):
         return replace(hypothesis, would_resolve=delta.text, would_resolve_at=entry.at)
+    if isinstance(delta, ContradictionSettled):
+        return _settle_contradiction(hypothesis, delta)
+    # The evidence itself has left the journal; the entry tells that it did.
+    if isinstance(delta, EvidenceWithdrawn):
+        return hypothesis
+    stage = next_stage(hypothesis.stage, _EVENTS[type(delta)])
+    if stage is None:
+        return hypothesis
     if isinstance(delta, HypothesisPromoted):
-        stage = next_stage(hypothesis.stage, HypothesisEvent.PROMOTE)
-        if stage is None:
-            return hypothesis
         return replace(hypothesis, stage=stage, promoted_at=entry.at, threshold=delta.threshold)
+    if isinstance(delta, HypothesisArchived):
+        return replace(hypothesis, stage=stage, note=delta.note, archived_at=entry.at)
+    # After forgetting, the evidence that is left may have no contradiction: then it is collecting, not revising.
+    settled = next_stage(stage, evidence_event(hypothesis.evidence)) or stage
     if isinstance(delta, HypothesisReopened):
-        stage = next_stage(hypothesis.stage, HypothesisEvent.REOPEN)
-        if stage is None:
-            return hypothesis
-        # After forgetting, the evidence that is left may have no contradiction: then it is collecting, not revising.
-        settled = next_stage(stage, evidence_event(hypothesis.evidence)) or stage
         return replace(hypothesis, stage=settled, reopened=hypothesis.reopened + 1)
-    stage = next_stage(hypothesis.stage, HypothesisEvent.ARCHIVE)
-    return hypothesis if stage is None else replace(hypothesis, stage=stage, note=delta.note, archived_at=entry.at)
+    return replace(hypothesis, stage=settled, note=None, archived_at=None)
+
+
+_EVENTS: dict[type[HypothesisChange], HypothesisEvent] = {
+    HypothesisPromoted: HypothesisEvent.PROMOTE,
+    HypothesisReopened: HypothesisEvent.REOPEN,
+    HypothesisRestored: HypothesisEvent.RESTORE,
+    HypothesisArchived: HypothesisEvent.ARCHIVE,
+}
+
+
+def _settle_contradiction(hypothesis: Hypothesis, delta: ContradictionSettled) -> Hypothesis:
+    """Mark the contradiction as settled, and move to the stage that the evidence gives."""
+    evidence = tuple(
+        replace(line, settled_note=delta.note)
+        if line.id == delta.evidence and line.stance is Stance.CONTRADICTS
+        else line
+        for line in hypothesis.evidence
+    )
+    stage = next_stage(hypothesis.stage, evidence_event(evidence)) or hypothesis.stage
+    return replace(hypothesis, evidence=evidence, stage=stage)
 
 
 def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypothesis:

@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from mnemon.db.tx import Tx
 from mnemon.engagement import store, week
 from mnemon.engagement.document import Engagement, Hypothesis
-from mnemon.engagement.lifecycle import confidence_of, format_source, resolution_text
+from mnemon.engagement.lifecycle import (
+    confidence_of,
+    format_line_source,
+    format_source,
+    is_proposed_for_archive,
+    resolution_text,
+)
 from mnemon.evidence.confidence import Stance, round_confidence
 from mnemon.layer import Layer, LayerItem, LayerRequest
 from mnemon.sessions.people import takes_part_in_engagement
@@ -76,11 +82,13 @@ def _format_hypothesis(hypothesis: Hypothesis, mixed: str | None) -> str:
     lines = [f"Hypothesis [{round_confidence(confidence_of(hypothesis)):.2f}]: {hypothesis.statement}"]
     if hypothesis.reopened:
         lines.append("It was a finding and was reopened.")
+    if is_proposed_for_archive(hypothesis):
+        lines.append("Little is left of it: it is proposed for archive.")
     if mixed:
         lines.append(f"Evidence is mixed; this would resolve it: {mixed}")
     for line in hypothesis.evidence[-_MAX_SHOWN_LINES:]:
         sign = "for" if line.stance is Stance.SUPPORTS else "against"
-        lines.append(f"{sign} ({line.source}, {line.at:%Y-%m-%d}): {line.line}")
+        lines.append(f"{sign} ({format_line_source(line)}): {line.line}")
     return "\n".join(lines)
 
 

@@ -10,16 +10,23 @@
                       └──revise───► revising ◄────reopen──────┘
                                      │  ▲ │
                                      │  └─┘ revise
-             formed, collecting, revising ──archive (note)──► archived
+             formed, collecting, revising ──archive (note)──► archived ──restore──► by its evidence
 
 `collect` is evidence after which no contradiction is outstanding, `revise` evidence after which one is. A finding
-that is contradicted is reopened with all its evidence. Nothing leaves `archived`: the same claim is formed anew.
+that is contradicted is reopened with all its evidence. An archived claim that is formed again is restored with the
+evidence it had, collecting or revising as that evidence has it.
 """
 
 from enum import StrEnum
+from itertools import combinations
 
 from mnemon.engagement.document import Hypothesis, HypothesisStage
-from mnemon.evidence.confidence import LOG_ODDS_STEPS, EvidenceLine, Stance, compute_confidence
+from mnemon.engagement.relevance import BORNE_OUT_SHARE, borne_out_share
+from mnemon.engagement.sources import are_one_person
+from mnemon.evidence.confidence import LOG_ODDS_STEPS, EvidenceLine, Stance, line_weights, lines_confidence
+
+ARCHIVE_BELOW = 0.15
+"""The confidence below which an open hypothesis is proposed for archive."""
 
 
 class HypothesisEvent(StrEnum):
@@ -30,6 +37,7 @@ class HypothesisEvent(StrEnum):
     PROMOTE = "promote"
     REOPEN = "reopen"
     ARCHIVE = "archive"
+    RESTORE = "restore"
 
 
 _OPEN_STAGES = (HypothesisStage.FORMED, HypothesisStage.COLLECTING, HypothesisStage.REVISING)
@@ -40,6 +48,7 @@ TRANSITIONS: dict[tuple[HypothesisStage, HypothesisEvent], HypothesisStage] = {
     (HypothesisStage.COLLECTING, HypothesisEvent.PROMOTE): HypothesisStage.FINDING,
     (HypothesisStage.FINDING, HypothesisEvent.COLLECT): HypothesisStage.FINDING,
     (HypothesisStage.FINDING, HypothesisEvent.REOPEN): HypothesisStage.REVISING,
+    (HypothesisStage.ARCHIVED, HypothesisEvent.RESTORE): HypothesisStage.FORMED,
 }
 """The next stage by stage and event; what is missing cannot happen."""
 
@@ -55,11 +64,24 @@ def evidence_event(evidence: tuple[EvidenceLine, ...]) -> HypothesisEvent:
 
 
 def outstanding_contradictions(evidence: tuple[EvidenceLine, ...]) -> tuple[EvidenceLine, ...]:
-    """Return the contradicting evidence lines that no supporting line has resolved."""
+    """Return the contradictions that neither supporting evidence nor a person has resolved."""
     # Computed from the lines rather than stored: when the resolving line is forgotten, the contradiction is
     # outstanding again.
     resolved = {id_ for line in evidence if line.stance is Stance.SUPPORTS for id_ in line.resolves}
-    return tuple(line for line in evidence if line.stance is Stance.CONTRADICTS and line.id not in resolved)
+    return tuple(
+        line
+        for line in evidence
+        if line.stance is Stance.CONTRADICTS and line.id not in resolved and line.settled_note is None
+    )
+
+
+def may_resolve(line: EvidenceLine, contradiction: EvidenceLine) -> bool:
+    """Say whether supporting evidence settles a contradiction: of its own source, or later and at least as strong."""
+    if line.identity == contradiction.identity:
+        return True
+    if line.turn_id == contradiction.turn_id or line.at < contradiction.at:
+        return False
+    return LOG_ODDS_STEPS[line.strength] >= LOG_ODDS_STEPS[contradiction.strength]
 
 
 def is_mixed(evidence: tuple[EvidenceLine, ...]) -> bool:
@@ -68,23 +90,55 @@ def is_mixed(evidence: tuple[EvidenceLine, ...]) -> bool:
 
 
 def confidence_of(hypothesis: Hypothesis) -> float:
-    """Return the confidence, between 0 and 1, that a hypothesis' evidence gives its claim."""
-    return compute_confidence((line.stance, line.strength) for line in hypothesis.evidence)
+    """Return the confidence that the weighted evidence gives the claim."""
+    return lines_confidence(hypothesis.evidence)
+
+
+def counting_support(hypothesis: Hypothesis) -> tuple[EvidenceLine, ...]:
+    """Return the supporting lines that have a weight."""
+    weights = line_weights(hypothesis.evidence)
+    return tuple(line for line in hypothesis.evidence if line.stance is Stance.SUPPORTS and weights[line.id] > 0)
+
+
+def are_independent(one: EvidenceLine, other: EvidenceLine) -> bool:
+    """Say whether two lines support a claim independently: of two people through two tellers, or of two days."""
+    if one.turn_id != other.turn_id and one.at.date() != other.at.date():
+        return True
+    return one.told_by != other.told_by and not are_one_person(one.identity, other.identity)
+
+
+def promotion_fault(hypothesis: Hypothesis, threshold: float) -> str | None:
+    """Return what the evidence lacks to make the claim a finding; None when it lacks nothing."""
+    value = confidence_of(hypothesis)
+    if not value > threshold:
+        return f"confidence {value:.2f} is not above {threshold:g}"
+    if outstanding_contradictions(hypothesis.evidence):
+        return "a contradiction is outstanding"
+    support = counting_support(hypothesis)
+    if not any(are_independent(one, other) for one, other in combinations(support, 2)):
+        return "its support comes from one source on one day: another source, or another day, must support it too"
+    if borne_out_share(hypothesis.statement, support) < BORNE_OUT_SHARE:
+        return "its evidence does not speak of what the claim says"
+    return None
 
 
 def is_promotable(hypothesis: Hypothesis, threshold: float) -> bool:
-    """Say whether the hypothesis passes the promotion gate: above the threshold, and no contradiction outstanding."""
+    """Say whether the hypothesis passes the promotion gate."""
     return (
         next_stage(hypothesis.stage, HypothesisEvent.PROMOTE) is not None
-        and confidence_of(hypothesis) > threshold
-        and not outstanding_contradictions(hypothesis.evidence)
+        and promotion_fault(hypothesis, threshold) is None
     )
 
 
 def is_still_supported(finding: Hypothesis) -> bool:
     """Say whether a finding would be promoted on the evidence it has now, by the threshold of its promotion."""
     # The threshold of then, not the setting: changing the setting must not take down findings (decision 6).
-    return confidence_of(finding) > finding.threshold and not outstanding_contradictions(finding.evidence)
+    return promotion_fault(finding, finding.threshold) is None
+
+
+def is_proposed_for_archive(hypothesis: Hypothesis) -> bool:
+    """Say whether the evidence leaves so little of an open claim that it should be archived."""
+    return hypothesis.is_open and confidence_of(hypothesis) < ARCHIVE_BELOW
 
 
 def resolution_text(hypothesis: Hypothesis) -> str | None:
@@ -99,5 +153,11 @@ def format_source(finding: Hypothesis) -> str:
     support = [line for line in finding.evidence if line.stance is Stance.SUPPORTS]
     if not support:
         return ""
-    best = max(support, key=lambda line: (LOG_ODDS_STEPS[line.strength], line.at))
-    return f"{best.source}, {best.at:%Y-%m-%d}"
+    weights = line_weights(finding.evidence)
+    best = max(support, key=lambda line: (weights[line.id] * LOG_ODDS_STEPS[line.strength], line.at))
+    return format_line_source(best)
+
+
+def format_line_source(line: EvidenceLine) -> str:
+    """Return whose words a line holds and of when: the day that they name, or else the day they were said."""
+    return f"{line.source}, {line.event_date or line.at.date():%Y-%m-%d}"

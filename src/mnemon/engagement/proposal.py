@@ -11,14 +11,16 @@ from pydantic.alias_generators import to_camel
 
 from mnemon.evidence.confidence import Stance, Strength
 
+_OPTIONAL = frozenset({"resolves", "supersededBy"})
+
 
 def _require_all_fields(schema: dict[str, Any]) -> None:
-    """Mark every field but `resolves` as required in a JSON schema that a model is sent.
+    """Mark every field as required in the schema, but `resolves` and `supersededBy`.
 
     The fields have defaults all the same: a missing text is rejected by a gate and costs one entry, not the whole
     answer.
     """
-    schema["required"] = [name for name in schema["properties"] if name != "resolves"]
+    schema["required"] = [name for name in schema["properties"] if name not in _OPTIONAL]
 
 
 class _ProposalModel(BaseModel):
@@ -40,7 +42,9 @@ class EvidenceProposal(_ProposalModel):
     quote: str = Field(
         default="", description="The words it rests on, copied character by character from a message or tool result."
     )
-    source: str = Field(default="", description="Whose words they are: a person's name, a document, a tool.")
+    source: str = Field(
+        default="", description="Whose words they are: the person who speaks, or somebody they say told them this."
+    )
     stance: Stance
     strength: Strength
 
@@ -86,6 +90,9 @@ class ArchiveProposal(_ProposalModel):
 
     hypothesis: str = ""
     note: str = Field(default="", description="Why.")
+    superseded_by: str = Field(
+        default="", description="The id of the hypothesis or finding that takes its place; empty if it is contradicted."
+    )
 
 
 class WeekProposal(_ProposalModel):

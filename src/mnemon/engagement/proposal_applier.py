@@ -1,10 +1,14 @@
 """The working state while a proposal is applied piece by piece: each gate sees the effects of the pieces before it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mnemon.engagement import gates
 from mnemon.engagement.document import Engagement, Hypothesis, HypothesisStage
 from mnemon.engagement.journal import EngagementDelta, EngagementEntry, apply_entry
+from mnemon.engagement.proposal import EvidenceProposal
+from mnemon.engagement.sources import sources_on_record
+from mnemon.evidence.confidence import EvidenceLine
 from mnemon.evidence.quote_gate import quotable_passages
 from mnemon.scope import NewId
 from mnemon.section import Rejection, SectionResult
@@ -26,7 +30,7 @@ class ProposalApplier:
     document: Engagement
     turn: Turn
     heard: int
-    """The user turns of the engagement, this one included."""
+    """The user turns of the engagement that carried content, this one included."""
     seq: int
     """The position of the journal's last entry."""
     rules: EngagementRules
@@ -78,6 +82,18 @@ class ProposalApplier:
         return next(
             (each for each in alike if each.stage is not HypothesisStage.ARCHIVED), alike[-1] if alike else None
         )
+
+    def evidence_line(self, piece: EvidenceProposal, statement: str) -> EvidenceLine | str:
+        """Return the piece as evidence for the statement, or the reason it is rejected."""
+        on_record = sources_on_record(self.document)
+        return gates.evidence_line(piece, statement, self.turn, self.passages, self.new_id, on_record)
+
+    def recorded_texts(self) -> Iterator[str]:
+        """Yield the sentences on record, each of which passed the gates."""
+        for each in self.document.hypotheses:
+            yield each.statement
+            yield from (f"{line.source} {line.line} {line.quote}" for line in each.evidence)
+        yield from (each.question for each in self.document.unknowns)
 
     def known_texts(self) -> tuple[str, ...]:
         """Return the texts whose figures a sentence without a quote may use: this turn's, and stored evidence."""

@@ -21,8 +21,8 @@ values (%(org_id)s, %(seq)s, %(at)s, %(now)s, %(turn_id)s, %(user_id)s, %(who)s,
 
 -- name: hear
 -- One more user turn; touches nothing when it was heard before.
-insert into engagement_turns (org_id, turn_id, subject_user_id, at)
-values (%(org_id)s, %(turn_id)s, %(user_id)s, %(at)s)
+insert into engagement_turns (org_id, turn_id, subject_user_id, at, has_content)
+values (%(org_id)s, %(turn_id)s, %(user_id)s, %(at)s, %(has_content)s)
 on conflict (org_id, turn_id) do nothing
 
 -- name: entries
@@ -43,4 +43,7 @@ delete from engagement_journal where org_id = %(org_id)s and seq = any(%(seqs)s)
 delete from engagement_journal where org_id = %(org_id)s and subject_user_id = %(user_id)s
 
 -- name: forget_person_turns
-delete from engagement_turns where org_id = %(org_id)s and subject_user_id = %(user_id)s
+with gone as (
+  delete from engagement_turns where org_id = %(org_id)s and subject_user_id = %(user_id)s returning has_content
+)
+select count(*) as turns, count(*) filter (where has_content) as heard from gone

@@ -14,9 +14,15 @@ from mnemon.db.tx import Tx
 from mnemon.engagement import store, week
 from mnemon.engagement.apply_proposal import apply_proposal
 from mnemon.engagement.document import Engagement, Hypothesis
-from mnemon.engagement.lifecycle import confidence_of, is_mixed, outstanding_contradictions
+from mnemon.engagement.lifecycle import (
+    confidence_of,
+    is_mixed,
+    is_proposed_for_archive,
+    outstanding_contradictions,
+)
 from mnemon.engagement.proposal import EngagementProposal, EngagementReflection, UnknownProposal
 from mnemon.engagement.proposal_applier import EngagementRules
+from mnemon.engagement.relevance import carries_content
 from mnemon.engagement.store import StoredEngagement
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.confidence import round_confidence
@@ -64,16 +70,20 @@ def read_unknowns(turn: Turn) -> EngagementProposal:
 INSTRUCTIONS = """\
 `engagement` is what is believed about the organization's situation. Propose only what this turn changes.
 - form: a new hypothesis: a claim that can be shown wrong (`falsifiedBy` says by what), with the evidence for and \
-against it in this turn.
+against it in this turn. It needs at least one piece, and names only what was spoken of. A claim under Archived comes \
+back with the evidence it had: form it again only if this turn says something new of it.
 - evidence: for or against a hypothesis or finding on record (`hypothesis` is its id). `line` is one short attributed \
-sentence, `quote` the words it rests on, copied character by character from the person's message or a tool result, \
-`source` whose words they are, `stance` supports or contradicts, `strength` weak (hearsay, an impression), moderate (a \
-first-hand account) or strong (a document, a measurement, a decision). `resolves` lists the ids of outstanding \
-contradictions that it settles.
+sentence that says no more than its quote, `quote` the words it rests on, copied character by character from the \
+person's message or a tool result: a span that says it, not a stray word, and that speaks of the claim. `source` is \
+whose words they are: the speaker, or somebody whom the message says told it. `stance` supports or contradicts, \
+`strength` weak (hearsay, an impression), moderate (a first-hand account) or strong (a document, a measurement, a \
+decision). `resolves` lists the ids of outstanding contradictions that it settles: of its own source, or of one that \
+was no stronger and came earlier.
 - wouldResolve: for mixed evidence, what would settle it.
 - unknowns: a question whose answer would change the recommendation, and why it matters. Not one that is on record.
 - answered: an unknown on record that a quote of this turn answers.
-- archive: a hypothesis that the evidence has disconfirmed, with a short note on why.
+- archive: a hypothesis that an outstanding contradiction has disconfirmed, or that another one replaces \
+(`supersededBy` is its id), with a short note on why. "propose archive" marks those with little left.
 - week: `advance` only when the work of this week is substantively complete, with the reason.
 A figure may appear only if it stands in the cited message or tool result; a typical range only hedged ("typically \
 2–4%"). Confidence is computed from the evidence: state none. Propose nothing from what the assistant said."""
@@ -111,8 +121,9 @@ class EngagementSection:
         # Last in the lock order (ARCHITECTURE.md): this row is shared by everyone in the organization.
         stored = await store.lock_engagement(tx, turn.scope)
         # A retried reflection must not count its turn twice.
-        is_new = await store.insert_turn(tx, turn.scope, turn)
-        heard = stored.heard + (1 if is_new else 0)
+        has_content = carries_content(turn.user_text)
+        is_new = await store.insert_turn(tx, turn.scope, turn, has_content=has_content)
+        heard = stored.heard + (1 if is_new and has_content else 0)
         apply = partial(
             apply_proposal,
             stored.document,
@@ -154,9 +165,13 @@ def _format_state(stored: StoredEngagement) -> Iterator[str]:
     """Yield the lines of the reflection's prompt that show the engagement: week, hypotheses, findings, unknowns."""
     document = stored.document or Engagement()
     row = week.week_rules(document.week)
-    yield f"Week {document.week} ({row.work}); {stored.heard} user turns so far. To advance it needs {row.needs}."
+    turns = f"{stored.heard} user turns with content so far"
+    yield f"Week {document.week} ({row.work}); {turns}. To advance it needs {row.needs}."
     yield from _format_hypotheses("Hypotheses", document.open_hypotheses)
     yield from _format_hypotheses("Findings", document.findings)
+    yield "Archived:" if document.archived_hypotheses else "Archived: none."
+    for archived in document.archived_hypotheses:
+        yield f"- {archived.id}: {archived.statement} (archived: {archived.note})"
     yield "Unknowns:" if document.open_unknowns else "Unknowns: none."
     for unknown in document.open_unknowns:
         yield f"- {unknown.id}: {unknown.question} ({unknown.why_it_matters})"
@@ -167,7 +182,8 @@ def _format_hypotheses(title: str, hypotheses: tuple[Hypothesis, ...]) -> Iterat
     yield f"{title}:" if hypotheses else f"{title}: none."
     for each in hypotheses:
         mixed = ", mixed" if is_mixed(each.evidence) else ""
-        yield f"- {each.id} [{round_confidence(confidence_of(each)):.2f}{mixed}]: {each.statement}"
+        little = ", propose archive" if is_proposed_for_archive(each) else ""
+        yield f"- {each.id} [{round_confidence(confidence_of(each)):.2f}{mixed}{little}]: {each.statement}"
         outstanding = {line.id for line in outstanding_contradictions(each.evidence)}
         for line in each.evidence:
             open_ = ", outstanding" if line.id in outstanding else ""

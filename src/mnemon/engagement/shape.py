@@ -12,10 +12,11 @@ from mnemon.engagement.lifecycle import (
     confidence_of,
     format_source,
     is_mixed,
+    is_proposed_for_archive,
     outstanding_contradictions,
     resolution_text,
 )
-from mnemon.evidence.confidence import EvidenceLine, Stance, Strength, round_confidence
+from mnemon.evidence.confidence import EvidenceLine, Stance, Strength, line_weights, round_confidence
 
 
 class _CamelModel(BaseModel):
@@ -37,10 +38,18 @@ class EvidenceShape(_CamelModel):
     message_id: str
     resolves: list[str]
     outstanding: bool
+    weight: float
+    """1, 0.5 or 0: what a source says again counts less."""
+    source_key: str | None
+    teller: str
+    event_date: str | None
+    """The day that the words name, as an ISO date."""
+    settled_note: str | None
+    """Why a person settled this contradiction by hand."""
 
     @classmethod
-    def from_line(cls, line: EvidenceLine, *, outstanding: bool) -> Self:
-        """Return an evidence line as the API shows it."""
+    def from_line(cls, line: EvidenceLine, *, outstanding: bool, weight: float) -> Self:
+        """Return the shape of the line."""
         return cls(
             id=line.id,
             line=line.line,
@@ -54,6 +63,11 @@ class EvidenceShape(_CamelModel):
             message_id=line.message_id,
             resolves=list(line.resolves),
             outstanding=outstanding,
+            weight=weight,
+            source_key=line.source_key,
+            teller=line.told_by,
+            event_date=None if line.event_date is None else line.event_date.isoformat(),
+            settled_note=line.settled_note,
         )
 
 
@@ -70,6 +84,8 @@ class HypothesisShape(_CamelModel):
     would_resolve: str | None
     formed_at: str
     reopened: int
+    proposed_for_archive: bool
+    """Whether its confidence is below 0.15: archive it, or find evidence for it."""
 
     @classmethod
     def from_hypothesis(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
@@ -85,6 +101,7 @@ class HypothesisShape(_CamelModel):
             would_resolve=resolution_text(hypothesis),
             formed_at=format_time(hypothesis.formed_at),
             reopened=hypothesis.reopened,
+            proposed_for_archive=is_proposed_for_archive(hypothesis),
         )
 
 
@@ -100,6 +117,15 @@ class ArchivedShape(HypothesisShape):
         plain = HypothesisShape.from_hypothesis(hypothesis, expand=expand)
         archived_at = format_time(hypothesis.archived_at) if hypothesis.archived_at else None
         return cls(**dict(plain), note=hypothesis.note or "", archived_at=archived_at)
+
+
+class RuledShape(HypothesisShape):
+    """A hypothesis after a person's decision; its stage says whether it became a finding."""
+
+    @classmethod
+    def from_ruling(cls, hypothesis: Hypothesis) -> Self:
+        """Return the shape with its evidence expanded."""
+        return cls.from_hypothesis(hypothesis, expand=True)
 
 
 class FindingShape(_CamelModel):
@@ -231,7 +257,11 @@ def _evidence_of(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[Ev
     if not expand:
         return [line.line for line in hypothesis.evidence]
     outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
-    return [EvidenceShape.from_line(line, outstanding=line.id in outstanding) for line in hypothesis.evidence]
+    weights = line_weights(hypothesis.evidence)
+    return [
+        EvidenceShape.from_line(line, outstanding=line.id in outstanding, weight=weights[line.id])
+        for line in hypothesis.evidence
+    ]
 
 
 def _camel_keys(value: Any) -> Any:

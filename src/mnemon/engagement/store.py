@@ -27,7 +27,7 @@ class StoredEngagement:
     seq: int
     """The position of the journal's last entry, which is the document's version."""
     heard: int
-    """The number of user turns that took part."""
+    """The number of user turns that carried content."""
 
 
 async def load_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
@@ -43,9 +43,11 @@ async def lock_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
     return _engagement_from_row(await tx.fetch_one(SQL["locked"], org_id=scope.org_id))
 
 
-async def insert_turn(tx: Tx, scope: Scope, turn: Turn) -> bool:
-    """Record in `engagement_turns` that the turn took part; return False when it was recorded before."""
-    touched = await tx.execute(SQL["hear"], org_id=scope.org_id, turn_id=turn.id, user_id=scope.user, at=turn.at)
+async def insert_turn(tx: Tx, scope: Scope, turn: Turn, *, has_content: bool) -> bool:
+    """Record that the turn took part, and whether it carried content; return False when it was recorded before."""
+    touched = await tx.execute(
+        SQL["hear"], org_id=scope.org_id, turn_id=turn.id, user_id=scope.user, at=turn.at, has_content=has_content
+    )
     return touched == 1
 
 
@@ -109,11 +111,21 @@ async def delete_entries(tx: Tx, scope: Scope, seqs: Sequence[int]) -> int:
     return await tx.execute(SQL["forget_entries"], org_id=scope.org_id, seqs=list(seqs))
 
 
-async def delete_person(tx: Tx, scope: Scope) -> tuple[int, int]:
-    """Delete the journal entries and turns that came from a person; return how many of each there were."""
+@dataclass(frozen=True, kw_only=True)
+class DeletedPart:
+    """What was deleted of a person."""
+
+    entries: int
+    turns: int
+    heard: int
+    """Those of the turns that carried content."""
+
+
+async def delete_person(tx: Tx, scope: Scope) -> DeletedPart:
+    """Delete everything that came from the person's turns; return how much there was."""
     entries = await tx.execute(SQL["forget_person_entries"], org_id=scope.org_id, user_id=scope.user)
-    turns = await tx.execute(SQL["forget_person_turns"], org_id=scope.org_id, user_id=scope.user)
-    return entries, turns
+    row = await tx.fetch_one(SQL["forget_person_turns"], org_id=scope.org_id, user_id=scope.user)
+    return DeletedPart(entries=entries, turns=int(row["turns"]), heard=int(row["heard"]))
 
 
 def _engagement_from_row(row: Row) -> StoredEngagement:

@@ -17,7 +17,7 @@ class WeekRules:
     needs: str
     """What is required before the next week, in words."""
     is_done: Callable[[Engagement, int], bool]
-    """The same as a rule over the document and the number of user turns."""
+    """The same as a rule over the document and the number of user turns with content."""
 
 
 def _is_orientation_done(document: Engagement, heard: int) -> bool:
@@ -54,7 +54,7 @@ WEEK_TABLE = (
             "Ask orientation questions and frame tightly: too little is known to judge. Gather who, what and where "
             "before any claim."
         ),
-        needs="three user turns, and at least one unknown or hypothesis on record",
+        needs="three user turns with content, and at least one unknown or hypothesis on record",
         is_done=_is_orientation_done,
     ),
     WeekRules(

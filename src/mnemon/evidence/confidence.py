@@ -1,13 +1,16 @@
 """Evidence lines, and the confidence computed from them.
 
 Confidence starts at one half and moves in log-odds with each distinct piece of evidence. An evidence line is a short
-attributed sentence with the quote that supports it.
+attributed sentence with the quote that supports it. What one source says again counts half, and after that nothing:
+a claim grows by sources, not by repetition.
 """
 
 import math
+import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from mnemon.evidence.quote_gate import normalize_quote
@@ -34,11 +37,15 @@ LOG_ODDS_STEPS = {Strength.WEAK: 0.35, Strength.MODERATE: 0.6, Strength.STRONG: 
 """How far one piece of evidence moves the log-odds, by its strength."""
 
 
+REPEAT_WEIGHTS = (1.0, 0.5)
+"""The weights of a source's strongest message, and of its second; every later one weighs nothing."""
+
+
 def compute_confidence(pieces: Iterable[tuple[Stance, Strength]], start: float = START_CONFIDENCE) -> float:
     """Return the confidence, in (0, 1), that pieces of evidence give from `start`, whatever their order."""
     # `fsum` is exact, so that the same pieces in another order give the same bits.
     total = math.fsum((_log_odds(start), *(_log_odds_step(stance, strength) for stance, strength in pieces)))
-    return 1 / (1 + math.exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, total))))
+    return _from_log_odds(total)
 
 
 def update_confidence(before: float, stance: Stance, strength: Strength) -> float:
@@ -49,6 +56,36 @@ def update_confidence(before: float, stance: Stance, strength: Strength) -> floa
 def round_confidence(value: float) -> float:
     """Return the confidence as the API shows it: two decimals, never 0 or 1."""
     return min(0.99, max(0.01, round(value, 2)))
+
+
+def line_weights(lines: Iterable["EvidenceLine"]) -> dict[str, float]:
+    """Return the weight of each line by its id: 1, 0.5 or 0, whatever the order of the lines.
+
+    Of one source and stance, the strongest line of each message counts; of its messages the strongest counts fully and
+    the second half.
+    """
+    groups: dict[tuple[str, Stance], list[EvidenceLine]] = defaultdict(list)
+    for line in lines:
+        groups[line.identity, line.stance].append(line)
+    weights: dict[str, float] = {}
+    for group in groups.values():
+        heard: set[str] = set()
+        for line in sorted(group, key=lambda one: (-LOG_ODDS_STEPS[one.strength], one.at, one.id)):
+            repeats = line.message_id in heard or len(heard) >= len(REPEAT_WEIGHTS)
+            weights[line.id] = 0.0 if repeats else REPEAT_WEIGHTS[len(heard)]
+            heard.add(line.message_id)
+    return weights
+
+
+def lines_confidence(lines: Iterable["EvidenceLine"]) -> float:
+    """Return the confidence that weighted lines of evidence give, whatever their order."""
+    held = tuple(lines)
+    weights = line_weights(held)
+    return _from_log_odds(math.fsum(weights[line.id] * _log_odds_step(line.stance, line.strength) for line in held))
+
+
+def _from_log_odds(total: float) -> float:
+    return 1 / (1 + math.exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, total))))
 
 
 def _log_odds_step(stance: Stance, strength: Strength) -> float:
@@ -76,7 +113,7 @@ class EvidenceLine:
     quote: str
     """The quoted words that support it, verbatim."""
     source: str
-    """Whose words they are, as named: a person, a document, a tool."""
+    """Whose words they are: the speaker, a person "as told by" the speaker, or a tool."""
     stance: Stance
     strength: Strength
     who: str
@@ -91,13 +128,44 @@ class EvidenceLine:
     """With `start`, the quote's position in that text."""
     resolves: tuple[str, ...] = ()
     """Ids of contradicting lines that it settles."""
+    source_key: str | None = None
+    """Whose words they are, to compare: `speaker:dana`, `person:diane`, `tool:search`. None before it was recorded."""
+    teller: str | None = None
+    """Through whom they came, to compare: `speaker:dana` or `tool:search`. None before it was recorded."""
+    event_date: date | None = None
+    """The day that the quoted words name: when the source said it, or when it happened."""
+    settled_note: str | None = None
+    """Of a contradiction that a person settled by hand, why."""
+
+    @property
+    def identity(self) -> str:
+        """Whose words they are, the same whether a person spoke for themselves or was quoted by another."""
+        return (
+            (self.source_key or _key_of_source(self.source, self.who)).removeprefix("speaker:").removeprefix("person:")
+        )
+
+    @property
+    def told_by(self) -> str:
+        """Through whom they came; a line from before tellers were recorded came through `who`."""
+        return self.teller or f"speaker:{self.who.casefold()}"
 
     def is_repeat_of(self, other: "EvidenceLine") -> bool:
-        """Say whether two lines are the same evidence: one source, and the same or overlapping words of a message."""
-        if self.source.casefold() != other.source.casefold():
-            return False
-        if normalize_quote(self.quote).casefold() == normalize_quote(other.quote).casefold():
+        """Say whether both are the same piece: overlapping words of one message, or one source with the same quote."""
+        # Overlap counts as a repeat under whatever names, or a model could raise the confidence by cutting one sentence
+        # into many quotes, or by giving one quote to several sources (decision 6).
+        if self.message_id == other.message_id and self.start < other.end and other.start < self.end:
             return True
-        # Overlap counts as a repeat, or a model could raise the confidence by cutting one sentence into many quotes
-        # (decision 6).
-        return self.message_id == other.message_id and self.start < other.end and other.start < self.end
+        return (
+            self.identity == other.identity
+            and normalize_quote(self.quote).casefold() == normalize_quote(other.quote).casefold()
+        )
+
+
+_DRESS = re.compile(r"\s*\((?:the\s+)?user\)\s*$")
+_SPEAKER_NAMES = frozenset({"", "user", "the user"})
+
+
+def _key_of_source(source: str, who: str) -> str:
+    """Return the key of a line from before keys were recorded: the speaker's in any dress, or the name's."""
+    name = _DRESS.sub("", source.casefold().strip()[:200])
+    return f"speaker:{who.casefold()}" if name in _SPEAKER_NAMES or name == who.casefold() else f"person:{name}"

@@ -75,7 +75,8 @@ _PART = re.compile(
     rf"\b(?P<count>an?|\d+|{'|'.join(numeral.UNIT_WORDS)})[\s-]+(?P<part>{_PARTS})\b(?!-)", re.IGNORECASE
 )
 _A_PART_GOES_ON = re.compile(
-    r"\s*(?:$|[.,;:!?)]|(?:of|the|less|more|lower|higher|fewer|cheaper|faster|slower)\b)", re.IGNORECASE
+    r"\s*(?:$|[.,;:!?)]|(?:of|the|less|more|lower|higher|fewer|cheaper|faster|slower|are|is|were|was|have|has)\b)",
+    re.IGNORECASE,
 )
 _BY = re.compile(r"\bby\s+$", re.IGNORECASE)
 _OF = re.compile(r"\s+of\b", re.IGNORECASE)

@@ -1,8 +1,11 @@
 """The number gate: which figures a text may contain, given the sources it cites.
 
-There are three tiers. A shared figure occurs in the cited source, in whatever spelling. A typical one occurs in no
-source and says so: it is a range, or called approximate, and its sentence hedges it as typical. Any other figure is
-unsourced, and the gate rejects the text.
+There are three tiers. A shared figure occurs in the cited source, in whatever spelling, or is the source's figure
+rounded. A typical one occurs in no source and says so: it is a range, or round and called approximate, and its sentence
+hedges it as typical. Any other figure is unsourced, and the gate rejects the text.
+
+Number words of other languages, and in quoted facts also numbers that are no figures (a room, an id, a version), must
+occur in the source as they are. Dates are checked by `said_dates`, where the time of the source is known.
 """
 
 import re
@@ -13,7 +16,9 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import chain
 
-from mnemon.evidence.figure import CURRENCIES, Figure, find_figures, text_before
+from mnemon.evidence.figure import CURRENCIES, SHARE, Figure, find_figures, text_before
+from mnemon.evidence.foreign_numbers import foreign_number_words
+from mnemon.evidence.said_dates import covered_places, date_spans
 from mnemon.untrusted_text import reads_outside_text
 
 
@@ -60,6 +65,13 @@ _HIGH_END = re.compile(
     r"\b(?:up\s+to|at\s+most|maximum(?:\s+of)?|as\s+(?:much|high|many)\s+as|no\s+more\s+than|under|less\s+than)\s+$",
     re.IGNORECASE,
 )
+_BIRTHDAY = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\s+(?:birthday|anniversary)\b", re.IGNORECASE)
+_OLD = re.compile(r"[\s-]*(?:old|of\s+age)\b", re.IGNORECASE)
+_CODE = re.compile(r"(?<![\w@+#./:-])[\w@+#./:-]{0,200}\d[\w@+#./:-]{0,200}")
+_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th|s)$")
+_OWN_NUMBERS = re.compile(
+    r"\b(?:session|turn|week|interview)s?\s#?\d{1,4}\b|(?m:^\s*\(?\d{1,2}[.)]\s)|\b24/7\b|\b1:1\b", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
@@ -69,12 +81,20 @@ def judge_figures(text: str, sources: Iterable[str]) -> tuple[JudgedFigure, ...]
     claimed = find_figures(text)
     if not claimed:
         return ()
-    shared = _SharedFigures(figure for source in sources for figure in find_figures(source))
+    given = tuple(sources)
+    shared = _SharedFigures(figure for source in given for figure in (*find_figures(source), *_birthdays(source)))
     sentences = _sentences_around(text, claimed)
     return tuple(
         JudgedFigure(figure=figure, tier=_tier_of(text, figure, sentence, shared))
         for figure, sentence in zip(claimed, sentences, strict=True)
     )
+
+
+def _birthdays(text: str) -> Iterator[Figure]:
+    """Yield the age that a birthday gives: whoever has their 40th birthday is 40."""
+    for match in _BIRTHDAY.finditer(text):
+        age = Fraction(int(match[1]))
+        yield Figure(low=age, high=age, unit=None, start=match.start(), end=match.end(), text=match[0])
 
 
 def unsourced_figures(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
@@ -84,11 +104,61 @@ def unsourced_figures(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
 
 def number_fault(text: str, sources: Iterable[str]) -> str | None:
     """Return why the number gate rejects the text, naming the figures; None when it passes."""
-    out = unsourced_figures(text, sources)
-    if not out:
+    given = tuple(sources)
+    out = [figure.text.strip() for figure in unsourced_figures(text, given)]
+    if out:
+        named = ", ".join(f"“{one}”" for one in out)
+        return f"number gate: {named} does not occur in the cited source and is not hedged as a typical range"
+    strange = foreign_number_words(text)
+    strange = strange and strange - {word for source in given for word in foreign_number_words(source)}
+    return f"number gate: “{min(strange)}” does not occur in the cited source" if strange else None
+
+
+@reads_outside_text
+def code_fault(text: str, sources: Iterable[str]) -> str | None:
+    """Return which number of the text that is neither a figure nor a date occurs in no source; else None.
+
+    Numbers of sessions, turns and weeks, and of the items of a list, are the text's own. A text without quotes, such as
+    what would show a hypothesis wrong, may name a quarter or a phase that nobody mentioned; a quoted fact may not.
+    """
+    codes = [(match.start(), match[0]) for match in _CODE.finditer(_OWN_NUMBERS.sub(_blank, text))]
+    if not codes:
         return None
-    named = ", ".join(f"“{figure.text.strip()}”" for figure in out)
-    return f"number gate: {named} does not occur in the cited source and is not hedged as a typical range"
+    spans = [*((one.start, one.end) for one in find_figures(text)), *date_spans(text)]
+    judged = covered_places(len(text), spans)
+    said = {_bare_code(code) for source in sources for code in _CODE.findall(source)}
+    for start, code in codes:
+        inside = any(judged[start : start + len(code)])
+        if not inside and _bare_code(code) not in said:
+            return f"“{code}” does not occur in the quoted sentence"
+    return None
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return blanks in the place of a match, so that every other character keeps its position."""
+    return " " * len(match[0])
+
+
+def _bare_code(code: str) -> str:
+    """Return a code as codes are compared: without punctuation at its ends and without an ordinal's ending."""
+    return _ORDINAL.sub(r"\1", code.strip(".,:/-+#").casefold())
+
+
+@reads_outside_text
+def restore_figures(text: str, sources: Iterable[str]) -> str:
+    """Return the text with each rounded figure replaced by the figure of the source that it rounds."""
+    claimed = find_figures(text)
+    if not claimed:
+        return text
+    given = [figure for source in sources for figure in find_figures(source)]
+    shared = _SharedFigures(given)
+    for figure in reversed(claimed):
+        if _is_exact(text, figure, shared):
+            continue
+        own = next((one for one in given if is_rounded(figure, one)), None)
+        if own is not None:
+            text = text[: figure.start] + own.text.strip() + text[figure.end :]
+    return text
 
 
 def is_same_figure(one: Figure, other: Figure) -> bool:
@@ -112,7 +182,10 @@ class _SharedFigures:
         self.single: _Units = defaultdict(set)
         self.low_ends: _Units = defaultdict(set)
         self.high_ends: _Units = defaultdict(set)
+        self.found: list[Figure] = []
         for figure in found:
+            if len(self.found) < _MOST_COMPARED:
+                self.found.append(figure)
             self.exact[figure.low, figure.high].add(figure.unit)
             if figure.is_range:
                 self.low_ends[figure.low].add(figure.unit)
@@ -135,27 +208,80 @@ def _tier_of(text: str, figure: Figure, sentence: _SentenceHedge, shared: _Share
         return Tier.SHARED
     if figure.is_range and sentence.hedged:
         return Tier.TYPICAL
-    # Two signs are needed: "roughly 4%" alone is a guess with a softener (decision 6).
-    if sentence.typical and _APPROXIMATELY.search(text_before(text, figure)):
+    # Two signs are needed: "roughly 4%" alone is a guess with a softener (decision 6); and "about 37.2%" is no rule of
+    # thumb, whatever its sentence says.
+    if sentence.typical and _APPROXIMATELY.search(text_before(text, figure)) and _is_round(figure):
         return Tier.TYPICAL
     return Tier.UNSOURCED
 
 
 def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
-    """Say whether a source that the text cites gives the figure.
+    """Say whether a source gives the figure, exactly or with more digits."""
+    return _is_exact(text, figure, shared) or any(is_rounded(figure, one) for one in shared.found)
+
+
+_DIGITS = re.compile(r"\d[\d,'’.\u00a0\u202f\u2009_ ]*")
+_MOST_ROUNDING = Fraction(1, 20)
+"""The largest difference from the source, as a share of it, that counts as rounding."""
+_MOST_COMPARED = 200
+"""The most figures of the sources that a claimed one is compared with as a rounding of them."""
+
+
+def is_rounded(claimed: Figure, given: Figure) -> bool:
+    """Say whether the claimed figure is the given one with fewer digits: $4.1M for $4,123,456."""
+    if claimed.is_range or given.is_range or claimed.unit != given.unit or not given.low:
+        return False
+    step = _last_place(claimed)
+    # Small counts are never rounded: 3 children are not 3.2.
+    if step is None or abs(given.low) < 10 or (given.unit is None and given.low < 1000):
+        return False
+    apart = abs(given.low - claimed.low)
+    finer = _last_place(given)
+    return finer is not None and finer < step and apart <= step / 2 and apart <= _MOST_ROUNDING * abs(given.low)
+
+
+def _last_place(figure: Figure) -> Fraction | None:
+    """Return the value of the last digit that the figure spells out: 100,000 for $4.1M; None for words."""
+    found = _DIGITS.search(figure.text)
+    if not found:
+        return None
+    digits = found[0].strip(" .,'’_")
+    whole, point, decimals = digits.rpartition(".") if digits.count(".") == 1 else (digits, "", "")
+    scale = Fraction(figure.scale) * (Fraction(1, 100) if figure.unit == SHARE else 1)
+    if point:
+        return scale * Fraction(1, 10) ** min(len(decimals), 20)
+    bare = re.sub(r"\D", "", whole)
+    return scale * Fraction(10) ** min(20, len(bare) - len(bare.rstrip("0")))
+
+
+def _is_round(figure: Figure) -> bool:
+    """Say whether the figure has one digit that is not zero, or two of which the second is a five."""
+    value = figure.low * (100 if figure.unit == SHARE else 1)
+    if value <= 0:
+        return False
+    while value.denominator != 1 and value < 10:
+        value *= 10
+    while value >= 100 and value % 10 == 0:
+        value /= 10
+    return value.denominator == 1 and (value < 10 or (value < 100 and value % 5 == 0))
+
+
+def _is_exact(text: str, figure: Figure, shared: _SharedFigures) -> bool:
+    """Say whether a source gives the figure as it is.
 
     It gives it exactly, or as one of the ends of a range: both ends of a claimed range as single figures, or a claimed
     "at least" or "up to" as the end of a range of its own.
     """
-    # A currency may be left out, never added (decision 6).
-    units = _BARE_UNITS if figure.unit is None else {figure.unit}
-    # Exact and by value: a rounded figure is another figure (decision 6).
+    units: frozenset[str | None] = _BARE_UNITS if figure.unit is None else frozenset({figure.unit})
+    if figure.unit == "year" and _OLD.match(text, figure.end):
+        units = frozenset({None, "year"})  # "I'm 34" says that somebody is 34 years old
     if units & shared.exact.get((figure.low, figure.high), _NO_UNITS):
         return True
     if figure.is_range:
         # Whoever was told 3 and 5 may say "3 to 5".
         return all(units & shared.single.get(end, _NO_UNITS) for end in (figure.low, figure.high))
-    # One end of a shared range may be named, but only as what it is: "at least" or "up to".
+    if figure.unit == SHARE and None in shared.exact.get((figure.low, figure.high), _NO_UNITS):
+        return figure.low < 1  # a program writes 0.07 for 7%
     before = text_before(text, figure)
     at_low = _LOW_END.search(before) and units & shared.low_ends.get(figure.low, _NO_UNITS)
     at_high = _HIGH_END.search(before) and units & shared.high_ends.get(figure.low, _NO_UNITS)

@@ -45,6 +45,7 @@ SCALE_WORDS = {
     "billion": 10**9,
     "trillion": 10**12,
     "dozen": 12,
+    "grand": 10**3,
     "lakh": 10**5,
     "crore": 10**7,
 }

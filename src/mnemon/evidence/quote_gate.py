@@ -1,7 +1,8 @@
 """The quote gate: a quote counts only if it occurs verbatim in what a person said or a tool returned in the turn.
 
-Only white space may be collapsed and quotation marks may be curly or straight. A quote begins and ends at whole words
-and numbers, so that "like" is never found in "dislike" nor "$4" in "$4.1M".
+White space may be collapsed; case, the form of quotation marks and dashes, and composed or decomposed letters do not
+matter. A quote begins and ends at whole words and numbers, so that "like" is never found in "dislike" nor "$4" in
+"$4.1M".
 
 Results of Mnemon's own tools came from memory and are never a source for new memories. A client may expose these
 tools under other names (`mcp__mnemon__recall`, `mnemon_recall`, `Recall`), so a name is compared without its server
@@ -10,13 +11,14 @@ prefix and independent of its spelling.
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from mnemon.turn import Role, ToolOutcome, Turn, TurnMessage
-from mnemon.untrusted_text import reads_outside_text, reads_outside_text_up_to
+from mnemon.untrusted_text import normalize_text, reads_outside_text, reads_outside_text_up_to
 
 OWN_TOOLS = frozenset(
     {
@@ -63,7 +65,11 @@ def is_own_tool(name: str | None) -> bool:
     return "_".join(words) in OWN_TOOLS
 
 
-_MARKS = str.maketrans({"‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"'})
+_MARKS = str.maketrans(
+    {"‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"', "»": '"'}
+    | dict.fromkeys("‐‑‒–—―−", "-")
+)
+"""Typographic marks, each with the plain one of the same length."""
 _SPACES = re.compile(r"\s+")
 _MOST_PLACES = 1_000
 """The most occurrences in one text that are checked: a quote that cuts words in a thousand places is no quote."""
@@ -124,31 +130,45 @@ def quotable_passages(turn: Turn) -> tuple[Passage, ...]:
 
 @reads_outside_text
 def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
-    """Return where the quote first occurs, at whole words, in the passages; None when it does not."""
-    wanted = normalize_quote(quote)
-    if not any(sign.isalnum() for sign in wanted):
+    """Return the first occurrence of the quote in the sources, preferably in the same case; None when there is none."""
+    if not any(sign.isalnum() for sign in quote):
         return None
-    for passage in sources:
-        text = _normalize_text(passage.text)
-        at = text.find(wanted)
+    given = tuple(sources)
+    wanted = _plain_marks(normalize_text("NFC", quote.strip()))
+    found = (_find_in(passage, wanted, fold=fold) for fold in (False, True) for passage in given)
+    return next((one for one in found if one is not None), None)
+
+
+def _find_in(passage: Passage, wanted: str, *, fold: bool) -> Quotation | None:
+    """Return the first occurrence in one passage; `fold` ignores case."""
+    composed = normalize_text("NFC", passage.text)
+    text = _plain_marks(composed)
+    if fold:
+        text, wanted = _fold_case(text), _fold_case(wanted)
+    at = text.find(wanted)
+    if at < 0:
+        return None
+    # Only now, since it takes a list as long as the text; most passages do not contain the quote.
+    places = _source_offsets(composed)
+    if composed != passage.text:
+        origins = _composed_offsets(passage.text)
+        places = [origins[place] for place in places]
+    for _ in range(_MOST_PLACES):
+        start, end = places[at], places[at + len(wanted) - 1] + 1
+        while end < len(passage.text) and unicodedata.combining(passage.text[end]):
+            end += 1
+        if _is_whole_span(passage.text, start, end):
+            return Quotation(passage=passage, start=start, end=end)
+        at = text.find(wanted, at + 1)
         if at < 0:
-            continue
-        # Only now, since it takes a list as long as the text; most passages do not contain the quote.
-        places = _source_offsets(passage.text)
-        for _ in range(_MOST_PLACES):
-            start, end = places[at], places[at + len(wanted) - 1] + 1
-            if _is_whole_span(passage.text, start, end):
-                return Quotation(passage=passage, start=start, end=end)
-            at = text.find(wanted, at + 1)
-            if at < 0:
-                break
+            break
     return None
 
 
 @reads_outside_text
 def normalize_quote(text: str) -> str:
-    """Return a quote as quotes are compared: white space collapsed, quotation marks straight."""
-    return _normalize_text(text.strip())
+    """Return the text as quotes are compared: white space collapsed, marks plain, letters composed, case folded."""
+    return _fold_case(_plain_marks(normalize_text("NFC", text.strip())))
 
 
 def render_output(output: Any) -> str:
@@ -185,9 +205,29 @@ def _string_leaves(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]
             yield from _string_leaves(inner, f"{pointer}/{index}")
 
 
-def _normalize_text(text: str) -> str:
-    """Return the text with white space collapsed and quotation marks straight, not stripped."""
+def _plain_marks(text: str) -> str:
+    """Collapse white space and straighten marks, without stripping; all but white space keeps its length."""
     return _SPACES.sub(" ", text).translate(_MARKS)
+
+
+def _fold_case(text: str) -> str:
+    """Return the text in lower case, of the same length."""
+    folded = text.lower()
+    # A few letters become two in lower case; then each is folded alone, so that offsets stay those of the text.
+    return (
+        folded if len(folded) == len(text) else "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
+    )
+
+
+def _composed_offsets(text: str) -> list[int]:
+    """Return, for each character of the text in its composed form, where in the original it begins."""
+    places: list[int] = []
+    start = 0
+    for at in range(1, len(text) + 1):
+        if at == len(text) or not unicodedata.combining(text[at]):
+            places += [start] * len(normalize_text("NFC", text[start:at]))
+            start = at
+    return places
 
 
 def _source_offsets(text: str) -> list[int]:

@@ -35,6 +35,8 @@ _COUNTS = (
     r"|handoffs|steps|approvals|workers|times|users|managers)\b)"
 )
 """What must not follow: a number before one of these nouns counts them, as in "in the group 12 people left"."""
+_COUNTS_PLURAL = r"(?!(?<=\d\d)\s+(?!(?:is|was|has|does|goes|runs|needs|works|shows|this|us|as|its)\b)[a-z]{2,30}s\b)"
+"""What must not follow two digits: a plural, as in "in the warehouse 4500 pallets", not in "tier 1 suppliers"."""
 _COUNTED_OUT = (
     r"(?<!\ba )(?<!\ban )(?<!\bper )(?<!\beach )(?<!\bevery )(?<!\bthis )(?<!\bthat )(?<!\blast )(?<!\bnext )"
     r"(?<!\bone )(?<!\bpast )"
@@ -53,7 +55,10 @@ _ANY_CASE = (
         r"|\bfortune \d+\b|\bs&p 500\b|\bftse 100\b|\bsix sigma\b|\bbig (?:three|four|five)\b|\bfive whys\b"
     ),
     # numbered lists
-    r"(?m:^[^\S\n]*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s|\(\d{1,2}\)",
+    (
+        r"(?m:^[^\S\n]*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s"
+        r"|(?:^|(?<=[.!?;:]\s))\(\d{1,2}\)"
+    ),
     # dates and times
     rf"\b{_YEAR}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
     rf"\b{_YEAR}-(?:0[1-9]|1[0-2])\b(?!-)",
@@ -92,7 +97,7 @@ _ANY_CASE = (
     # references
     (
         rf"{_COUNTED_OUT}\b{_NOUNS}s?[\s-]+(?:no\.?\s?|number\s+|#\s?)?{_NUMERAL}"
-        rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}{_COUNTS}"
+        rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}{_COUNTS}{_COUNTS_PLURAL}"
     ),
     rf"(?<!§)§+\s?\d+(?:\.\d+)*|\b(?:(?:no|art|sec|fig|vol|p)\.\s?\d+|number\s+{_NUMERAL}){_MEASURED}|#\s?\d+\b",
     # version numbers; the repeats are bounded, since a match is tried at every part of a long chain
@@ -103,7 +108,10 @@ _EXACT_CASE = (
     # parts of a year
     rf"\b(?:[QH][1-4]|FY|CY)[\s-]?(?:of\s+)?(?:{_YEAR}|['’]\d\d)\b|\b{_YEAR}[\s-]?[QH][1-4]\b|\b[1-4][QH](?:\d\d){{1,2}}\b",
     # dates with a month's name
-    rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s?{_DASH}\s?\d{{1,2}})?(?:\s+of)?\s+{_MONTHS}(?:,?\s+{_YEAR}\b)?",
+    (
+        rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s?(?:{_DASH}|to|and)\s?(?:the\s)?\d{{1,2}}(?:st|nd|rd|th)?)?(?:\s+of)?\s+{_MONTHS}"
+        rf"(?:,?\s+{_YEAR}\b)?"
+    ),
     rf"\b{_MONTHS}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:\s?{_DASH}\s?\d{{1,2}})?(?:,\s?{_YEAR}|\s+{_YEAR})?\b{_MEASURED}",
     rf"\b{_MONTHS},?\s+{_YEAR}\b",
     # names: a currency's code before digits is none

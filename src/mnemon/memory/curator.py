@@ -4,7 +4,6 @@ A plan comes from a model or from rules, and each proposal passes gates: never a
 personas, never a word that the fragments do not contain.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from rapidfuzz import fuzz
 
+from mnemon.evidence.fold import differ_in_substance, fold_fault
 from mnemon.memory.fact import CURATED_FOLD
 from mnemon.memory.importance import CRITICAL, SIGNIFICANT, TRIVIAL
 from mnemon.memory.lifecycle import ArchiveStatus
@@ -21,7 +21,7 @@ from mnemon.memory.memory import StoredMemory
 from mnemon.memory.trust import outranks, speaks_for_person
 from mnemon.memory.words import grounding_fault
 from mnemon.section import Rejection
-from mnemon.untrusted_text import item_line, reads_outside_text
+from mnemon.untrusted_text import item_line
 
 SYSTEM = (
     "You keep a person's memories tidy. Fold fragments that speak of the same entity into one memory, and archive what "
@@ -31,8 +31,6 @@ SYSTEM = (
 FRAGMENTS_TO_FOLD = 4
 """The number of unimportant facts about one entity from which the rule folds them."""
 _NEAR_DUPLICATE_RATIO = 90.0
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_NEGATIONS = frozenset({"no", "not", "never", "none", "nobody", "nothing", "without", "neither", "nor", "cannot"})
 _STALE_AFTER = timedelta(days=90)
 """Unimportant memories count as stale after this time without an update."""
 _LONGEST_FOLD = 600
@@ -159,7 +157,9 @@ def _fold_fault(
         return "what different external sources say is not mixed"
     if any(m.claim_of for m in fragments):
         return "a claim stays as its source made it"
-    return grounding_fault(proposed.content, [m.content for m in fragments] + [m.entity_label or "" for m in fragments])
+    contents = [m.content for m in fragments]
+    labels = [m.entity_label or "" for m in fragments]
+    return grounding_fault(proposed.content, contents + labels) or fold_fault(proposed.content, contents)
 
 
 def _change_fault(one: str, known: Mapping[str, StoredMemory], used: set[str]) -> str | None:
@@ -231,9 +231,9 @@ def _cluster_fragments(group: Sequence[StoredMemory]) -> list[list[StoredMemory]
 
 
 def _is_near_duplicate(one: StoredMemory, other: StoredMemory) -> bool:
-    """Say whether two memories say the same in nearly the same words, with the same figures and negations."""
-    # "Takes 5 mg" and "takes 50 mg" are nearly the same text; figures and negations must be equal.
-    if one.attribute != other.attribute or _distinguishing_words(one.content) != _distinguishing_words(other.content):
+    """Say whether two memories say the same in nearly the same words."""
+    # "Takes 5 mg" and "takes 50 mg" are nearly the same text; figures, names, dates and negations must be equal.
+    if one.attribute != other.attribute or differ_in_substance(one.content, other.content):
         return False
     return (
         fuzz.token_sort_ratio(one.content.lower(), other.content.lower(), score_cutoff=_NEAR_DUPLICATE_RATIO)
@@ -241,20 +241,12 @@ def _is_near_duplicate(one: StoredMemory, other: StoredMemory) -> bool:
     )
 
 
-@reads_outside_text
-def _distinguishing_words(content: str) -> tuple[list[str], int]:
-    """Return a text's figures and number of negations: similar sentences that mean the same agree in them."""
-    words = _WORD.findall(content.lower())
-    figures = sorted(word for word in words if any(sign.isdigit() for sign in word))
-    return figures, sum(word in _NEGATIONS or word.endswith("n't") for word in words)
-
-
 def _join_contents(cluster: Sequence[StoredMemory]) -> str:
     """Return the memories' contents as one text, longest first, without those that another one covers."""
     parts: list[str] = []
     for memory in sorted(cluster, key=lambda m: (-len(m.content), m.id)):
         if not any(
-            _distinguishing_words(memory.content) == _distinguishing_words(part)
+            not differ_in_substance(memory.content, part)
             and fuzz.token_set_ratio(memory.content.lower(), part.lower(), score_cutoff=_NEAR_DUPLICATE_RATIO)
             >= _NEAR_DUPLICATE_RATIO
             for part in parts

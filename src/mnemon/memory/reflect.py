@@ -14,14 +14,13 @@ from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_a
 from mnemon.memory.fact import SHADOW_EXTRACTION, Fact, FactEntity, QuoteLocation
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import MemoryOutcome
+from mnemon.memory.quoted_fact import MOST_NAMES, load_known_labels, quoted_fact_fault, stored_content
 from mnemon.memory.remember import RememberedFact, remember_facts
 from mnemon.memory.todos.reflect import TodosSection
 from mnemon.memory.trust import Trust
 from mnemon.section import Brief, Rejection, Section, SectionResult
 from mnemon.turn import Role, Turn
 
-_MOST_NAMES = 40
-"""Names in use that the prompt shows."""
 _LONGEST_SHOWN = 120
 """Characters of a rejected fact that its rejection shows."""
 NOT_SAID = "its quote is not in what the person said or a tool returned"
@@ -37,8 +36,9 @@ class MemoriesSection:
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         """Return the section's instructions and the names in use, so that the same fact gets the same name again."""
-        used = await store.names_in_use(tx, turn.scope, most=_MOST_NAMES)
-        return Brief(instructions=MEMORIES, state=_vocabulary_text(used))
+        used = await store.names_in_use(tx, turn.scope, most=MOST_NAMES)
+        labels = tuple(label for label, _ in used if label)
+        return Brief(instructions=MEMORIES, state=_vocabulary_text(used), facts={"known": labels})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return what the person says about themselves by fixed patterns, without a model; at most 50 facts."""
@@ -47,12 +47,27 @@ class MemoriesSection:
         ]
         return MemoriesAnswer(memories=found[:50])
 
+    def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
+        """Return for each proposed memory why its quote is not found or does not support it; None where it does."""
+        sources = quotable_passages(turn)
+        found = [(one, find_quote(one.quote, sources)) for one in MemoriesAnswer.model_validate(answer).memories]
+        known: Sequence[str] = brief.facts.get("known", ())
+        return [
+            NOT_SAID if quote is None else quoted_fact_fault(one.content, _entity_of(one), quote, turn, known)
+            for one, quote in found
+        ]
+
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Remember, as of the turn's time, the facts that pass the quote gate; reject the others."""
         answers = MemoriesAnswer.model_validate(answer).memories
-        recalled = await load_other_authors(tx, turn) if answers else []
+        if not answers:
+            return SectionResult()
+        recalled = await load_other_authors(tx, turn)
+        known = await load_known_labels(tx, turn.scope)
         # Comparing every fact with every text takes long for a long turn, so it may run off the event loop.
-        judged = await run_off_loop(turn.size + text_size(recalled), lambda: _judge_answers(answers, turn, recalled))
+        judged = await run_off_loop(
+            turn.size + text_size(recalled), lambda: _judge_answers(answers, turn, recalled, known)
+        )
         facts = [one for one in judged if isinstance(one, Fact)]
         rejected = [one for one in judged if isinstance(one, Rejection)]
         remembered = await remember_facts(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []
@@ -69,29 +84,36 @@ def _vocabulary_text(used: Sequence[tuple[str | None, str | None]]) -> str:
 
 
 def _judge_answers(
-    answers: Sequence[MemoryAnswer], turn: Turn, recalled: Sequence[OtherAuthor] = ()
+    answers: Sequence[MemoryAnswer], turn: Turn, recalled: Sequence[OtherAuthor] = (), known: Sequence[str] = ()
 ) -> list[Fact | Rejection]:
-    """Return for each proposed memory the fact to remember or the rejection."""
-    if not answers:
-        return []
+    """Return a fact or a rejection for each answer; `known` are the labels of entities on record."""
     sources, confidential, authors = (
         quotable_passages(turn),
         is_confidential_turn(turn),
         authors_of_turn(turn, recalled),
     )
     return [
-        _judge_answer(one, turn, sources, authors.other_author(one.content), confidential=confidential)
+        _judge_answer(one, turn, sources, authors.other_author(one.content), known, confidential=confidential)
         for one in answers
     ]
 
 
 def _judge_answer(
-    one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], other_author: OtherAuthor | None, *, confidential: bool
+    one: MemoryAnswer,
+    turn: Turn,
+    sources: Sequence[Passage],
+    other_author: OtherAuthor | None,
+    known: Sequence[str],
+    *,
+    confidential: bool,
 ) -> Fact | Rejection:
     """Return the fact of a proposed memory, with its author's trust, or why it is rejected."""
     found = find_quote(one.quote, sources)
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
+    entity = _entity_of(one)
+    if fault := quoted_fact_fault(one.content, entity, found, turn, known):
+        return Rejection(what=one.content[:_LONGEST_SHOWN], why=fault)
     private = confidential or bool(one.private)
     # Without a persona it could only be stored for all of them, which is the opposite of confidence.
     if private and turn.scope.persona_id is None:
@@ -99,8 +121,8 @@ def _judge_answer(
     trust, origin = _attribution_of(found, other_author)
     return Fact(
         type=one.type,
-        content=one.content,
-        entity=FactEntity(type=one.entity.type, label=one.entity.label) if one.entity else None,
+        content=stored_content(one.content, found),
+        entity=entity,
         fact_type=one.factType,
         attribute=one.attribute,
         source=SHADOW_EXTRACTION,
@@ -109,6 +131,11 @@ def _judge_answer(
         private=private,
         ground=_quote_location(found, turn),
     )
+
+
+def _entity_of(one: MemoryAnswer) -> FactEntity | None:
+    """Return whom or what a proposed memory is about; None for the person."""
+    return FactEntity(type=one.entity.type, label=one.entity.label) if one.entity else None
 
 
 def _attribution_of(found: Quotation, other_author: OtherAuthor | None) -> tuple[Trust, str | None]:

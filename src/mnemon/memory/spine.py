@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mnemon.evidence.derived import SourceTexts
 from mnemon.memory.fact import MemoryType
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.trust import speaks_for_person
@@ -148,9 +149,7 @@ def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLine
         for text in getattr(answer, part.value):
             flat = " ".join(text.split())[:_LONGEST_LINE]
             sources = _sources_of(flat, material)
-            fault = (
-                grounding_fault(flat, [one.text for one in sources], share=_GROUNDED_SHARE) if flat else "an empty line"
-            )
+            fault = _line_fault(flat, [one.text for one in sources])
             if fault:
                 rejected.append(Rejection(what=f"{part}: {flat[:80]}", why=fault))
             # Lines beyond the limit are dropped silently: they are not wrong.
@@ -158,6 +157,15 @@ def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLine
                 kept.append(SpineLine(text=flat, sources=tuple(one.id for one in sources)))
         lines[part] = tuple(kept)
     return GroundedLines(lines=lines, rejected=tuple(rejected))
+
+
+def _line_fault(line: str, sources: Sequence[str]) -> str | None:
+    """Return why the line may not be made from these sources; None when it may."""
+    if not line:
+        return "an empty line"
+    if line in sources:
+        return None
+    return grounding_fault(line, sources, share=_GROUNDED_SHARE) or SourceTexts(sources).fault(line)
 
 
 def without_forgotten(version: SpineVersion, forgotten: Iterable[str]) -> SpineVersion:

@@ -6,28 +6,16 @@ whether a text made from memories adds anything that its sources do not say.
 
 import math
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-import Stemmer
-
 from mnemon.evidence.number_gate import number_fault
+from mnemon.evidence.stems import stem
 from mnemon.memory.keys import normalize_content
 from mnemon.untrusted_text import normalize_text, reads_outside_text
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 
-
-class _ThreadStemmer(threading.local):
-    """A stemmer for each thread: it keeps state and must not be called by two threads at once."""
-
-    def __init__(self) -> None:
-        """Make this thread's own English stemmer."""
-        self.stem_word = Stemmer.Stemmer("english").stemWord
-
-
-_STEMMER = _ThreadStemmer()
 STOP_WORDS = frozenset(
     _WORD.findall(
         "a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in "
@@ -71,16 +59,6 @@ class _StemCache(dict[str, str]):
 
 
 _STEMS = _StemCache()
-
-
-def stem(word: str) -> str:
-    """Return the stem of the word; numbers, codes and words of one or two letters are unchanged."""
-    return str(_STEMMER.stem_word(word)) if word.isalpha() and len(word) > 2 else word
-
-
-def stem_words(words: str) -> frozenset[str]:
-    """Return the stems of the words, including stop words."""
-    return frozenset(map(stem, words.split()))
 
 
 def _split_words(text: str) -> list[str]:
@@ -181,7 +159,12 @@ def ungrounded_terms(text: str, sources: Sequence[str]) -> tuple[str, ...]:
     """Return the stems of the text that are in none of the sources; empty if it adds nothing."""
     known = {term for source in sources for term in terms(source)}
     return tuple(
-        dict.fromkeys(t for t in terms(text) if t not in known and t not in _CONNECTIVES and t not in STOP_WORDS)
+        dict.fromkeys(
+            t
+            for t in terms(text)
+            # Figures are compared by their value, in the number gate.
+            if t not in known and t not in _CONNECTIVES and t not in STOP_WORDS and not t.isdigit()
+        )
     )
 
 

@@ -1,5 +1,6 @@
 """One question to the model for all sections that are due, and parsing its answer section by section."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,8 +44,16 @@ class ParsedAnswer:
     """Why a section's part cannot be used, in words that help the model correct it."""
 
 
-def build_question(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str] | None = None) -> LlmQuestion:
-    """Return the one question to the model for all due sections; with faults, one that asks for corrections."""
+def build_question(
+    turn: Turn,
+    due: Sequence[DueSection],
+    faults: Mapping[str, str] | None = None,
+    refused: Mapping[str, Sequence[tuple[Any, str]]] | None = None,
+) -> LlmQuestion:
+    """Return the one question to the model for all due sections; with faults, one that asks for corrections.
+
+    `refused` are entries of a first answer with the reasons, by section: only these are asked for again.
+    """
 
     def by_rule() -> Json:
         """Return the answer that each section's own rules give, for the offline mode."""
@@ -56,7 +65,7 @@ def build_question(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, s
         title=QUESTION_TITLE,
         schema=answer_schema(due),
         system=_system_prompt(due),
-        prompt=_user_prompt(turn, due, faults or {}),
+        prompt=_user_prompt(turn, due, faults or {}, refused or {}),
         purpose=Purpose.REFLECTION,
         by_rule=by_rule,
     )
@@ -105,7 +114,12 @@ def _as_json(answer: BaseModel, name: str) -> Any:
     return answer.model_dump(mode="json", by_alias=True)[name]
 
 
-def _user_prompt(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str]) -> str:
+def _user_prompt(
+    turn: Turn,
+    due: Sequence[DueSection],
+    faults: Mapping[str, str],
+    refused: Mapping[str, Sequence[tuple[Any, str]]],
+) -> str:
     """Return the prompt with the turn, what each section holds now, and the faults of a first answer."""
     parts = [f"The person is called {escape_text(turn.user_name)}. The turn, at {format_time(turn.at)}:"]
     parts += [
@@ -128,7 +142,23 @@ def _user_prompt(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str
             parts.append(f"Held now by `{name}`:\n<state>\n{escape_text(one.brief.state)}\n</state>")
         if fault := faults.get(name):
             parts.append(f"Your previous answer for `{name}` could not be used: {fault}. Give it again, corrected.")
+        if entries := refused.get(name):
+            parts.append(_format_refused(name, entries))
     return "\n\n".join(parts)
+
+
+def _format_refused(name: str, entries: Sequence[tuple[Any, str]]) -> str:
+    """Return the part of the prompt that offers refused entries back, each with the reason."""
+    lines = (
+        f"- {escape_text(json.dumps(entry, ensure_ascii=False))}\n  refused: {escape_text(why)}"
+        for entry, why in entries
+    )
+    return (
+        f"These entries of your previous answer for `{name}` were refused; all others are kept:\n<refused>\n"
+        + "\n".join(lines)
+        + "\n</refused>\nGive only these again, mended: say no more than the quote says, in its own words "
+        "where you can, and quote all the words that it rests on. Leave out what the turn does not say."
+    )
 
 
 def _system_prompt(due: Sequence[DueSection]) -> str:

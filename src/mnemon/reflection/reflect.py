@@ -15,8 +15,9 @@ from mnemon.event_loop import run_off_loop
 from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.input_checks import describe_validation_error, storable_json
 from mnemon.jobs.work import LeaseLost
-from mnemon.llm.protocol import Llm, Usage
-from mnemon.reflection.question import QUESTION_TITLE, DueSection, build_question, parse_answer
+from mnemon.llm.protocol import Json, Llm, Usage
+from mnemon.reflection.question import QUESTION_TITLE, DueSection, ParsedAnswer, build_question, parse_answer
+from mnemon.reflection.repair import RefusedEntry, find_refused_entries, join_entries
 from mnemon.reflection.report import Reflection, ReflectionStatus
 from mnemon.section import Section, SectionResult
 from mnemon.turn import Turn
@@ -88,7 +89,7 @@ async def brief_sections(
 
 
 async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Mapping[str, Any]) -> SectionAnswers:
-    """Return the model's answers for the due sections, in one call, and one more for unusable parts.
+    """Return the model's answers for the due sections, in one call, and one more for what is unusable or refused.
 
     Parts in `kept`, from an earlier attempt, are not asked for again.
     """
@@ -100,29 +101,68 @@ async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Map
     first = await model.answer(await run_off_loop(turn.size, partial(build_question, turn, fresh)))
     value = storable_json(first.value)
     taken = parse_answer(fresh, value)
-    raw = {**kept, **_section_parts(fresh, value)}
-    answers, usage = {**known.valid, **taken.valid}, first.usage
-    if taken.faults:
-        log.info("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
-        # Only the sections that were wrong: asking for all again would pay twice for the others (decision 10).
-        again = [one for one in fresh if one.section.name in taken.faults]
+    raw, usage = _section_parts(fresh, value), first.usage
+    # Rules have no better words to offer.
+    refused = (
+        {} if model.offline else await run_off_loop(turn.size, partial(find_refused_entries, turn, fresh, value, taken))
+    )
+    if taken.faults or refused:
+        _log_second_call(model, taken, refused)
+        # Only what was wrong: asking for all again would pay twice for the others (decision 10).
+        again = [one for one in fresh if one.section.name in taken.faults or one.section.name in refused]
+        entries = {name: [(one.entry, one.why) for one in some] for name, some in refused.items()}
+        question = await run_off_loop(turn.size, partial(build_question, turn, again, taken.faults, entries))
         try:
-            second = await model.answer(
-                await run_off_loop(turn.size, partial(build_question, turn, again, taken.faults))
-            )
+            second = await model.answer(question)
         except ModelDown:
             pass  # keep the usable parts of the first answer; the rest stays open, with its faults
         else:
-            value = storable_json(second.value)
-            taken = parse_answer(again, value)
-            raw |= _section_parts(again, value)
-            answers |= taken.valid
             usage = usage.plus(second.usage)
+            join = partial(_join_answers, turn, again, raw, refused, storable_json(second.value))
+            raw, repaired = await run_off_loop(turn.size, join)
+            faults = {name: why for name, why in repaired.faults.items() if name not in refused}
+            taken = ParsedAnswer(valid={**taken.valid, **repaired.valid}, faults=faults)
     if taken.faults:
         log.warning("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
     # An unusable part is not kept, so that the next attempt asks for it again.
-    raw = {name: value for name, value in raw.items() if name not in taken.faults}
-    return SectionAnswers(raw=raw, answers=answers, faults=taken.faults, usage=usage)
+    raw = {name: value for name, value in {**kept, **raw}.items() if name not in taken.faults}
+    return SectionAnswers(raw=raw, answers={**known.valid, **taken.valid}, faults=taken.faults, usage=usage)
+
+
+def _log_second_call(model: Llm, taken: ParsedAnswer, refused: Mapping[str, Sequence[RefusedEntry]]) -> None:
+    """Log why the model is asked a second time: unusable sections, or how many entries the gates refuse."""
+    if taken.faults:
+        log.info("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
+    if refused:
+        counts = {name: len(some) for name, some in refused.items()}
+        log.info("entries_offered_back", model=model.name, title=QUESTION_TITLE, sections=counts)
+
+
+def _join_answers(
+    turn: Turn,
+    again: Sequence[DueSection],
+    raw: Mapping[str, Any],
+    refused: Mapping[str, Sequence[RefusedEntry]],
+    second: Json,
+) -> tuple[dict[str, Any], ParsedAnswer]:
+    """Return the parts of both answers, and those of the second call parsed.
+
+    An unusable second part of a section whose first part was usable changes nothing.
+    """
+    taken = parse_answer(again, second)
+    still = find_refused_entries(turn, again, second, taken)
+    parts = _section_parts(again, second)
+    for name, entries in refused.items():
+        if name in taken.faults or name not in parts:
+            parts[name] = raw[name]
+            continue
+        new = parts[name] or []
+        bad = {one.place for one in still.get(name, ())}
+        mended = [one for place, one in enumerate(new) if place not in bad]
+        parts[name] = join_entries(raw[name] or [], entries, new, mended)
+    joined = parse_answer(again, {name: parts[name] for name in parts if name not in taken.faults or name in refused})
+    faults = {name: why for name, why in taken.faults.items() if name not in refused}
+    return {**raw, **parts}, ParsedAnswer(valid=joined.valid, faults=faults)
 
 
 async def apply_answers(

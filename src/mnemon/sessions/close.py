@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+import structlog
+
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
+from mnemon.event_loop import run_off_loop
 from mnemon.jobs.kind import Attempt, JobKind, model_time_limit
 from mnemon.jobs.store import enqueue_work
 from mnemon.jobs.work import WorkRetryPolicy
@@ -18,10 +21,17 @@ from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings, en
 from mnemon.sessions.people import lock_person
 from mnemon.sessions.record import CLOSE_SESSION
 from mnemon.sessions.session import EndedBy, Session
-from mnemon.sessions.summary import SUMMARY_PROMPT, SessionSummary, format_transcript, summarize_by_rule
+from mnemon.sessions.summary import (
+    SUMMARY_PROMPT,
+    SessionSummary,
+    format_transcript,
+    keep_supported_lines,
+    summarize_by_rule,
+)
 from mnemon.turn import TurnMessage
 from mnemon.untrusted_text import quote_verbatim
 
+log = structlog.get_logger(__name__)
 _MOST_MESSAGES = 400
 """The number of messages, the latest ones, that a session summary is made from."""
 
@@ -125,4 +135,15 @@ async def _make_summary(
         purpose=Purpose.SUMMARY,
         by_rule=lambda: summarize_by_rule(conversation),
     )
-    return summary.with_limits(), model.name
+    limited = summary.with_limits()
+    size = sum(len(said.content) for said in conversation)
+    checked, faults = await run_off_loop(size, lambda: keep_supported_lines(limited, conversation, session.started_at))
+    if faults:
+        log.warning(
+            "summary_lines_rejected",
+            session=session.id,
+            model=model.name,
+            lines=len(faults),
+            next_step="No action needed: the summary was kept without lines that the conversation does not say.",
+        )
+    return checked, model.name

@@ -373,3 +373,14 @@ where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
 -- Differs whenever a session was spoken in, ended or summarized.
 select count(*) as number, max(last_activity_at) as latest, count(ended_at) as ended, coalesce(sum(summarized_seq), 0) as summarized
 from sessions where org_id = %(org_id)s and user_id = user_id
+
+-- name: session_evidence
+-- The session's messages and tool results with these ids, oldest first: what a claim about the session may cite.
+select m.id, m.role, m.content, m.name, m.at, null::jsonb as result from messages m
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.session_id = %(session_id)s and m.id = any(%(ids)s)
+union all
+select r.result ->> 'id', 'tool', '', null, t.at, r.result
+from turns t cross join lateral jsonb_array_elements(t.tool_results) as r (result)
+where t.org_id = %(org_id)s and t.user_id = %(user_id)s and t.session_id = %(session_id)s
+  and r.result ->> 'id' = any(%(ids)s)
+order by at

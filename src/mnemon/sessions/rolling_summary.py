@@ -7,14 +7,16 @@ question, a person just met.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from pydantic import BaseModel, Field
 
 from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
+from mnemon.evidence.derived import SourceTexts
 from mnemon.scope import Scope
-from mnemon.section import Brief, SectionResult
+from mnemon.section import Brief, Rejection, SectionResult
 from mnemon.sessions import messages, state
 from mnemon.sessions.sentences import (
     OpenKind,
@@ -186,11 +188,16 @@ class RollingSummarySection:
         said = await _messages_since(tx, turn, previous)
         user_text = "\n".join(one.content for one in said if one.role is Role.USER)
         # A long text is read in a thread, so that it does not block the event loop.
+        size = sum(len(one.content) for one in said)
+        check = partial(_supported_text, answer.rolling_summary, said, previous, turn.at)
+        supported, rejected = await run_off_loop(size, check)
+        if not supported:
+            return SectionResult(skipped=1, rejected=rejected)
         rolled = await run_off_loop(
             len(user_text),
             partial(
                 roll_summary,
-                answer.rolling_summary,
+                supported,
                 previous=previous.text if previous else "",
                 carried_before=previous.carried if previous else (),
                 said=user_text,
@@ -207,12 +214,28 @@ class RollingSummarySection:
         )
         stored = await state.store_rolling_summary(tx, turn.scope, version)
         if not stored:
-            return SectionResult(skipped=1)
-        return SectionResult(updated=1) if previous else SectionResult(stored=1)
+            return SectionResult(skipped=1, rejected=rejected)
+        return SectionResult(updated=1, rejected=rejected) if previous else SectionResult(stored=1, rejected=rejected)
 
     async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None:
         """Record in the session state why there is no new rolling summary."""
         await state.record_rolling_error(tx, turn.scope, RollingError(reason=reason, detail=detail[:300]))
+
+
+def _supported_text(
+    text: str, said: Sequence[TurnMessage], previous: RollingSummary | None, at: datetime
+) -> tuple[str, tuple[Rejection, ...]]:
+    """Return the sentences that the messages or the previous summary say, and the others as rejections."""
+    earlier = [previous.text] if previous else []
+    sources = SourceTexts([*earlier, *(f"{one.speaker}: {one.content}" for one in reversed(said))], at)
+    kept, rejected = [], []
+    for sentence in split_sentences(text):
+        fault = sources.fault(sentence)
+        if fault is None:
+            kept.append(sentence)
+        else:
+            rejected.append(Rejection(what=sentence[:_SENTENCE_CHARS], why=fault))
+    return " ".join(kept), tuple(rejected)
 
 
 def _count_user_messages(turn: Turn) -> int:

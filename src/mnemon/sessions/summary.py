@@ -1,9 +1,11 @@
 """The summary of an ended session: the prompt, the answer's schema, and the rule that makes one without a model."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mnemon.evidence.derived import SourceTexts
 from mnemon.sessions.sentences import OpenKind, find_names, open_kind, split_sentences, truncate_text
 from mnemon.turn import Role, TurnMessage
 from mnemon.untrusted_text import reads_outside_text
@@ -14,6 +16,8 @@ SUMMARY_PROMPT = (
 )
 _LINE_CHARS = 200
 _MOST_LINES = 5
+_SUPPORTED_SHARE = 0.5
+"""The share of a line's words that must be the messages' own."""
 _WARM_WORDS = "thanks thank great love happy excited glad wonderful awesome yay proud relieved"
 _LOW_WORDS = "sad angry upset worried anxious stressed tired frustrated annoyed afraid lonely overwhelmed"
 _WARM = frozenset(_WARM_WORDS.split())
@@ -42,6 +46,41 @@ class SessionSummary(BaseModel):
             people=_truncate_lines(self.people, 12),
             tone=truncate_text(self.tone, 40),
         )
+
+
+@reads_outside_text
+def keep_supported_lines(
+    summary: SessionSummary, messages: Sequence[TurnMessage], at: datetime
+) -> tuple[SessionSummary, tuple[str, ...]]:
+    """Return the summary without the lines that the messages do not say, and why each of them was left out.
+
+    The sentence about the whole session is replaced by the one that rules make.
+    """
+    sources = SourceTexts((f"{said.speaker}: {said.content}" for said in reversed(messages)), at)
+    faults: list[str] = []
+
+    def supported(lines: Sequence[str], *, names: bool = False) -> list[str]:
+        """Return the lines that the messages support; names must all be theirs."""
+        kept = []
+        for line in lines:
+            fault = sources.fault(line, share=1.0 if names else _SUPPORTED_SHARE)
+            if fault is None:
+                kept.append(line)
+            else:
+                faults.append(fault)
+        return kept
+
+    one_liner = supported([summary.one_liner]) or [summarize_by_rule(messages).one_liner]
+    checked = summary.model_copy(
+        update={
+            "one_liner": one_liner[0],
+            "what_mattered": supported(summary.what_mattered),
+            "open_loops": supported(summary.open_loops),
+            "commitments": supported(summary.commitments),
+            "people": supported(summary.people, names=True),
+        }
+    )
+    return checked, tuple(faults)
 
 
 @reads_outside_text

@@ -14,7 +14,7 @@ from mnemon.llm.protocol import Usage
 from mnemon.scope import Scope
 from mnemon.sessions import messages
 from mnemon.sessions.lifecycle import TurnStatus, require_transition
-from mnemon.turn import DependencyPatch, EntityPatch, Intent, ToolOutcome, Turn
+from mnemon.turn import DependencyPatch, EntityPatch, Intent, ToolOutcome, Turn, TurnMessage
 
 Json = dict[str, Any]
 
@@ -296,3 +296,17 @@ async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
         error=TurnError(code=error["code"], detail=error["detail"]) if error else None,
         recited=row["recited"],
     )
+
+
+async def find_evidence(
+    tx: Tx, scope: Scope, session_id: str, ids: Sequence[str]
+) -> tuple[tuple[TurnMessage, ...], tuple[tuple[ToolOutcome, datetime], ...]]:
+    """Return the session's messages, and its tool results with the times of their turns, that have these ids."""
+    if not ids:
+        return (), ()
+    rows = await tx.fetch_all(
+        SQL["session_evidence"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, ids=list(ids)
+    )
+    said = tuple(messages.message_from_row(row) for row in rows if row["result"] is None)
+    results = tuple((outcome_from_json(row["result"]), row["at"]) for row in rows if row["result"] is not None)
+    return said, results

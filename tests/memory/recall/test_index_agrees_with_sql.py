@@ -8,6 +8,7 @@ import pytest
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.embedding.fake import FakeEmbedder
+from mnemon.evidence.stems import stem_words
 from mnemon.memory import edit
 from mnemon.memory.entities.aliases import AliasLink
 from mnemon.memory.entities.store import add_link
@@ -19,7 +20,6 @@ from mnemon.memory.recall.query import RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import search
 from mnemon.memory.remember import remember_facts
 from mnemon.memory.vector_store import VectorKind, save_vectors
-from mnemon.memory.words import stem_words
 from mnemon.scope import Scope, person_scope
 from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.messages import NewMessage

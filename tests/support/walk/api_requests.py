@@ -9,6 +9,8 @@ from support.walk.furniture import (
     SAID,
     SMITHS,
     asked_run,
+    doubted_claim,
+    folded_memory,
     made_agent,
     memory,
     open_trade,
@@ -143,6 +145,11 @@ async def _(stage: Stage) -> Call:
     return Call(method="POST", path=f"/api/memories/{one}/restore", json={"reason": "needed"})
 
 
+@asking("POST /api/memories/{memory_id}/unfold")
+async def _(stage: Stage) -> Call:
+    return Call(method="POST", path=f"/api/memories/{await folded_memory(stage)}/unfold")
+
+
 @asking("POST /api/sources/withdraw")
 async def _(stage: Stage) -> Call:
     await remembered(stage, memory("Lives in Austin", source="tool:crm"), memory("Drinks tea"))
@@ -201,6 +208,19 @@ async def _(stage: Stage) -> Call:
     await stage.done("PUT", "/api/personas/coach", {"name": "Coach"})
     body = {"name": "Coach", "prompt": "You are patient.", "engagement": "shared"}
     return Call(method="PUT", path="/api/personas/coach", json=body)
+
+
+@asking("POST /api/engagement/hypotheses/{hypothesis_id}/resolve")
+async def _(stage: Stage) -> Call:
+    held, against = await doubted_claim(stage)
+    body = {"evidenceId": against, "note": "Tilburg is another plant."}
+    return Call(method="POST", path=f"/api/engagement/hypotheses/{held}/resolve", json=body)
+
+
+@asking("POST /api/engagement/hypotheses/{hypothesis_id}/archive")
+async def _(stage: Stage) -> Call:
+    held, _ = await doubted_claim(stage)
+    return Call(method="POST", path=f"/api/engagement/hypotheses/{held}/archive", json={"note": "Plans are in time."})
 
 
 @asking("POST /api/sessions/{session_id}/close")

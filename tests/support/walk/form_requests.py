@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from support.walk.furniture import (
     SMITHS,
     asked_run,
+    doubted_claim,
+    folded_memory,
     made_agent,
     memory,
     open_trade,
@@ -85,6 +87,18 @@ async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     return "/entities/split", {"user": "ann", "from": "person:jon_smith", "key": "person:john_smith"}
 
 
+@form("/engagement/{hypothesis_id}/settle")
+async def _(stage: Stage) -> tuple[str, dict[str, str]]:
+    held, against = await doubted_claim(stage)
+    return f"/engagement/{held}/settle", {"evidence": against, "note": "Tilburg is another plant."}
+
+
+@form("/engagement/{hypothesis_id}/archive")
+async def _(stage: Stage) -> tuple[str, dict[str, str]]:
+    held, _ = await doubted_claim(stage)
+    return f"/engagement/{held}/archive", {"note": "Plans are in time."}
+
+
 @form("/jobs/{job_id}/retry")
 async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     await parked_turn(stage)
@@ -115,6 +129,11 @@ async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     [one] = await remembered(stage, memory("Lives in Austin"))
     await stage.done("PATCH", f"/api/memories/{one}", {"status": "ARCHIVED"})
     return f"/memories/{one}/restore", {}
+
+
+@form("/memories/{memory_id}/unfold")
+async def _(stage: Stage) -> tuple[str, dict[str, str]]:
+    return f"/memories/{await folded_memory(stage)}/unfold", {}
 
 
 @form("/memories/{memory_id}/forget")

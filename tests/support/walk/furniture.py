@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mnemon.memory.curator import CuratorPlan, FoldAnswer
+from mnemon.memory.upkeep.curator_job import apply_plan
 from support.walk.house import Stage
 
 ANN = {"userId": "ann"}
@@ -64,6 +66,16 @@ async def remembered(stage: Stage, *memories: dict[str, Any]) -> list[str]:
     return [one["id"] for one in sorted(listed, key=lambda one: str(one["content"]))]
 
 
+async def folded_memory(stage: Stage) -> str:
+    """The id of a fold of two memories."""
+    ids = await remembered(stage, memory("John drinks tea"), memory("John drinks tea at home"))
+    scope = stage.person()
+    plan = CuratorPlan(folds=[FoldAnswer(memories=ids, content="John drinks tea; John drinks tea at home")])
+    async with stage.house.services.db.tx(stage.org) as tx:
+        (fold,) = (await apply_plan(tx, scope, plan, made_by="offline")).folded
+    return fold
+
+
 async def told_turn(stage: Stage, text: str = SAID, *, reply: str = "Noted.", **more: Any) -> dict[str, Any]:
     """A recorded turn, its reflection queued."""
     messages = [{"role": "user", "content": text}, {"role": "assistant", "content": reply}]
@@ -80,6 +92,25 @@ async def parked_turn(stage: Stage) -> dict[str, Any]:
         stage.advance(minutes=6)
     stage.house.script.clear_faults()
     return made
+
+
+async def doubted_claim(stage: Stage) -> tuple[str, str]:
+    """The ids of a hypothesis, and of the evidence that contradicts it."""
+    said = "The plan lands late. But the plan of Tilburg was in time."
+    late = {"line": "The plan lands late.", "quote": "The plan lands late", "stance": "supports"}
+    intime = {
+        "line": "The plan of Tilburg was in time.",
+        "quote": "the plan of Tilburg was in time",
+        "stance": "contradicts",
+    }
+    evidence = [{**one, "source": "ann", "strength": "moderate"} for one in (late, intime)]
+    claim = {"statement": "Every plan lands late", "falsifiedBy": "They come in time", "evidence": evidence}
+    for proposal in ({}, {}, {"form": [claim]}):
+        stage.house.script.set_default_answer("Reflection", {"engagement": proposal})
+        await told_turn(stage, said)
+        await stage.drain("reflection")
+    [held] = (await stage.done("GET", "/api/engagement?expand=evidence"))["hypotheses"]
+    return held["id"], held["evidence"][1]["id"]
 
 
 async def made_agent(stage: Stage, **more: Any) -> str:

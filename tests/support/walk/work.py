@@ -63,7 +63,7 @@ async def _(stage: Stage) -> None:
 async def _(stage: Stage) -> None:
     said = "The plan lands late. But Tilburg is fine."
     line = {"line": "The plan lands late", "quote": "The plan lands late", "source": "Mara"}
-    claim = {"statement": "Late plans come from Tilburg", "falsifiedBy": "They come in time"}
+    claim = {"statement": "The plan of Tilburg lands late", "falsifiedBy": "They come in time"}
     proposal = {"form": [{**claim, "evidence": [{**line, "stance": "supports", "strength": "strong"}]}]}
     stage.house.script.set_default_answer("Reflection", {})
     for _ in range(2):

@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
+from mnemon.evidence.stems import stem
 from mnemon.memory.entities.lexicon import COMMON_CONTEXT_WORDS, FEMALE_PRONOUNS, KINSHIP_WORDS, MALE_PRONOUNS
 from mnemon.memory.entities.names import plain_words
 from mnemon.memory.keys import make_slug
-from mnemon.memory.words import stem
 
 _STRONG_COUNT = 2
 """How many shared words or companions make a strong fit."""

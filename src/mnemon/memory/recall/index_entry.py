@@ -10,8 +10,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from mnemon.evidence.stems import stem_words
 from mnemon.memory.trust import Trust
-from mnemon.memory.words import indexed_terms, stem_words, terms
+from mnemon.memory.words import indexed_terms, terms
 from mnemon.turn import Role
 from mnemon.untrusted_text import reads_outside_text
 

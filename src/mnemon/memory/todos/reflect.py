@@ -7,12 +7,14 @@ from pydantic import BaseModel
 from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.quote_gate import Quotation, find_quote, quotable_passages
+from mnemon.evidence.statement import StatementKind, StatementSubject
+from mnemon.evidence.support import ending_fault, support_fault
 from mnemon.memory.answer import TODOS, TodoAnswer, TodosAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size
 from mnemon.memory.fact import SHADOW_EXTRACTION
 from mnemon.memory.offline.extract import extract_todos
 from mnemon.memory.todos import store
-from mnemon.memory.todos.todo import Todo, TodoStatus, find_matching_todo, infer_todo_kind
+from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, find_matching_todo, infer_todo_kind
 from mnemon.memory.words import terms
 from mnemon.section import Brief, Rejection, SectionResult
 from mnemon.sessions.sentences import content_words, ended_topics
@@ -52,6 +54,11 @@ class TodosSection:
         ]
         return TodosAnswer(todos=found[:50])
 
+    def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
+        """Return for each proposed todo why its quote is not found or does not support it; None where it does."""
+        judged = _judge_quotes(TodosAnswer.model_validate(answer).todos, turn)
+        return [one if isinstance(one, str) else None for one in judged]
+
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Open and close todos, as of the turn's time, whose quote is in the person's words; reject the others."""
         answers = TodosAnswer.model_validate(answer).todos
@@ -59,13 +66,13 @@ class TodosSection:
             return SectionResult()
         # A page that a model has read may word a todo too; then the todo names that page as its source.
         recalled = await load_other_authors(tx, turn)
-        places = await run_off_loop(turn.size, lambda: _find_quotes(answers, turn))
+        places = await run_off_loop(turn.size, lambda: _judge_quotes(answers, turn))
         authors = await run_off_loop(turn.size + text_size(recalled), lambda: authors_of_turn(turn, recalled))
         counts = {"stored": 0, "updated": 0, "skipped": 0}
         rejected: list[Rejection] = []
         for one, found in zip(answers, places, strict=True):
-            if found is None:
-                rejected.append(Rejection(what=one.content[:_SHOWN_CHARS], why=QUOTE_NOT_SAID))
+            if isinstance(found, str):
+                rejected.append(Rejection(what=one.content[:_SHOWN_CHARS], why=found))
                 continue
             if one.op == "add":
                 outcome: str | None = await _add_todo(tx, turn, one, found, authors.other_author(one.content))
@@ -78,11 +85,22 @@ class TodosSection:
         return SectionResult(**counts, rejected=tuple(rejected))
 
 
-def _find_quotes(answers: Sequence[TodoAnswer], turn: Turn) -> list[Quotation | None]:
-    """Return where each proposed todo's quote is in the person's messages; None if it is not."""
+def _judge_quotes(answers: Sequence[TodoAnswer], turn: Turn) -> list[Quotation | str]:
+    """Return for each answer where its quote is in the person's messages, or why the quote does not support it."""
     # A todo is opened or closed by the person only, never by a tool's result.
     sources = [passage for passage in quotable_passages(turn) if passage.role is Role.USER]
-    return [find_quote(one.quote, sources) for one in answers]
+    return [_judge_quote(one, find_quote(one.quote, sources), turn) for one in answers]
+
+
+def _judge_quote(one: TodoAnswer, found: Quotation | None, turn: Turn) -> Quotation | str:
+    """Return the quote if it supports the answer, else why it does not."""
+    if found is None:
+        return QUOTE_NOT_SAID
+    if one.op != "add":
+        return ending_fault(found, one.content, done=one.op == "done") or found
+    kind = StatementKind.QUESTION if one.kind is TodoKind.THREAD else StatementKind.TASK
+    subject = StatementSubject(speaker=(turn.user_name, found.passage.who))
+    return support_fault(one.content, [found], kind, subject) or found
 
 
 async def _add_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation, other_author: OtherAuthor | None) -> str:

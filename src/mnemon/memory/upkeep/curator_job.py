@@ -1,6 +1,7 @@
 """The job that runs the curator when enough memories are new, and the undoing of a fold."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
@@ -14,7 +15,7 @@ from mnemon.memory.edit import archive_memories, restore_memory
 from mnemon.memory.entities.store import load_aliases
 from mnemon.memory.fact import CURATED_FOLD, Fact, FactEntity
 from mnemon.memory.keys import content_hash
-from mnemon.memory.lifecycle import ArchiveReason
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.remember import remember_facts
 from mnemon.memory.trust import Trust, speaks_for_person
@@ -128,17 +129,41 @@ def _fact_of_fold(fold: Fold) -> Fact:
     )
 
 
-async def unfold_memory(tx: Tx, scope: Scope, fold_id: str) -> list[StoredMemory]:
-    """Undo a fold of memories: make its fragments active again, return them, and archive the fold as unwanted.
+@dataclass(frozen=True, kw_only=True)
+class UnfoldedMemory:
+    """A fold that was undone."""
 
-    Raises NotFound, and Conflict if the memory is not a fold.
+    fold_id: str
+    restored: tuple[StoredMemory, ...]
+    """The fragments that are active again; those that were active or forgotten are not among them."""
+
+
+async def unfold_memory(tx: Tx, scope: Scope, fold_id: str) -> UnfoldedMemory:
+    """Undo a fold: make its fragments active again, and archive the fold as unwanted.
+
+    Raises NotFound, and Conflict if the memory is not an active fold or is pinned.
     """
+    # Under the person's lock, so that of two calls at once the second finds the fold archived.
+    await lock_person(tx, scope)
     found = await memories.by_ids(tx, scope, [fold_id])
     if not found:
         raise NotFound("memory")
-    if found[0].source != CURATED_FOLD:
+    fold = found[0]
+    if fold.source != CURATED_FOLD:
         raise Conflict("This memory is not a fold; there is nothing to unfold.", code="not_a_fold")
-    fragments = await memories.by_ids(tx, scope, found[0].sources)
+    if fold.status is not ArchiveStatus.ACTIVE:
+        raise Conflict(f"This fold is archived ({fold.note or fold.archive_reason}).", code="fold_not_active")
+    if fold.pinned:
+        raise Conflict("This fold is pinned. Unpin it first.", code="fold_pinned")
+    fragments = await memories.by_ids(tx, scope, fold.sources)
     folded = [one for one in fragments if one.archive_reason is ArchiveReason.FOLDED]
+    # What was stated again since then is active under its key, and stands for the fragment.
+    held = await memories.by_keys(tx, scope, [one.memory_key for one in folded])
+    stated = {one.memory_key for one in held if one.status is ArchiveStatus.ACTIVE}
     await archive_memories(tx, scope, [fold_id], ArchiveReason.UNWANTED, note="unfolded")
-    return [await restore_memory(tx, scope, one.id, reason="unfolded", source=Trust.OPERATOR) for one in folded]
+    restored = [
+        await restore_memory(tx, scope, one.id, reason="unfolded", source=Trust.OPERATOR)
+        for one in folded
+        if one.memory_key not in stated
+    ]
+    return UnfoldedMemory(fold_id=fold_id, restored=tuple(restored))

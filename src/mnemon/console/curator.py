@@ -1,0 +1,36 @@
+"""The page of the curator's runs for one person, and the action that undoes a fold."""
+
+from fastapi import APIRouter
+
+from mnemon.access.grants import Grant
+from mnemon.console.page_request import PageRequest, load_person_filter
+from mnemon.console.pages import ActionRedirect, PageContent, action, page
+from mnemon.console.rendering import count_with_noun
+from mnemon.memory.browse import scope_of_memory
+from mnemon.memory.upkeep.curator_job import unfold_memory
+from mnemon.memory.upkeep.curator_report import load_curator_reports
+
+router = APIRouter()
+MAX_SHOWN = 50
+
+
+@page(router, "/curator", "curator.html", grant=Grant.MEMORY_READ)
+async def curator(visit: PageRequest) -> PageContent:
+    """Show each run: what was folded from what, archived and why, rejected and why, and by whom."""
+    async with visit.tx() as tx:
+        chosen = await load_person_filter(visit, tx)
+        scope = visit.person_scope(chosen.user) if chosen.user else None
+        found = await load_curator_reports(tx, scope, most=MAX_SHOWN) if scope else []
+    may = visit.principal.may(Grant.MEMORY_WRITE)
+    return PageContent(title="Curator", data={"whom": chosen, "found": found, "may": may, "now": tx.now})
+
+
+@action(router, "/memories/{memory_id}/unfold", grant=Grant.MEMORY_WRITE)
+async def unfold(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
+    """Undo the fold: its fragments become active again, and the fold is archived."""
+    async with visit.tx() as tx:
+        scope = await scope_of_memory(tx, visit.org_scope, memory_id)
+        undone = await unfold_memory(tx, scope, memory_id)
+        visit.audit_write(tx, "unfold memory", memory_id)
+    notice = f"Unfolded: {count_with_noun(len(undone.restored), 'memory is', 'memories are')} active again."
+    return ActionRedirect(to=f"/memories/{memory_id}", notice=notice)

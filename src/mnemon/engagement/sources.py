@@ -1,0 +1,160 @@
+"""Whose words a quote holds: the speaker's, those of a person whom the speaker cites, or a tool's. Pure.
+
+A model names a source; the turn decides. A name counts only if the message says that this person told something:
+anything else is recorded as the words of whoever spoke. So one speaker under three names stays one source.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from mnemon.engagement.document import Engagement
+from mnemon.evidence.quote_gate import Passage, Quotation
+from mnemon.evidence.said_dates import past_day_said
+from mnemon.turn import Role
+from mnemon.untrusted_text import reads_outside_text, reads_outside_text_up_to
+
+MAX_SOURCE_CHARS = 120
+"""The most characters of a source's name that are read."""
+_NAME_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_SENTENCE_END = re.compile(r"[.!?…](?=\s|$|[\"')”’])|\n")
+_NO_NAMES = re.compile(
+    r"the|an?|user|speaker|person|client|customer|dr|mrs?|ms|prof|from|of|and|or|in|at|as|told|by|said|via|interview|memo"
+    r"|report|log|email|call|meeting|i|me|we|my|our|he|she|they|him|her|them|his|their|its?",
+    re.IGNORECASE,
+)
+"""Words that do not tell one person from another."""
+_TELLING = re.compile(
+    r"\b(?:say|says|said|saying|tell|tells|told|telling|wrote|writes|written|email(?:s|ed)?|mail(?:s|ed)?|memo|letter"
+    r"|report(?:s|ed)?|according|spoke|speaks|talk(?:s|ed|ing)?|interview(?:s|ed)?|call(?:s|ed)?|phoned|chat(?:s|ted)?"
+    r"|meeting|met|mention(?:s|ed)?|think(?:s)?|thought|believe(?:s|d)?|claim(?:s|ed)?|explain(?:s|ed)?"
+    r"|confirm(?:s|ed)?|den(?:y|ies|ied)|admit(?:s|ted)?|add(?:s|ed)|argue(?:s|d)?|warn(?:s|ed)?|show(?:s|ed|n)?"
+    r"|announce(?:s|d)?|estimate(?:s|d)?|ask(?:s|ed)?|answer(?:s|ed)?|repl(?:y|ies|ied)|share(?:s|d)?|note(?:s|d)?"
+    r"|point(?:s|ed)? out|meant|means|insist(?:s|ed)?|complain(?:s|ed)?|describe(?:s|d)?|state(?:s|d)?|feel(?:s)?|felt"
+    r"|heard|hear|cite(?:s|d)?|quote(?:s|d)?|worked it out|brought up|let me know|put it)\b|:\s",
+    re.IGNORECASE,
+)
+"""Signs that somebody's words are given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedSource:
+    """Whose words a quote holds, and through whom they came."""
+
+    text: str
+    """As it is shown: `dana`, `Diane, as told by dana`, `search`."""
+    key: str
+    """To compare sources: `speaker:dana`, `person:diane`, `tool:search`."""
+    teller: str
+    """To compare who told it: `speaker:dana`, `tool:search`."""
+    name: str | None = None
+    """The name of a cited person."""
+    event_date: date | None = None
+    """The one past day that the words give."""
+
+
+def resolve_source(proposed: str, quotation: Quotation, on_record: Collection[str] = ()) -> ResolvedSource:
+    """Return whose words the quote holds, given the source that a model names and the sources on record."""
+    passage = quotation.passage
+    sentence = sentence_around(passage.text, quotation.start, quotation.end)
+    if passage.role is Role.TOOL:
+        key = f"tool:{passage.who.casefold()}"
+        return ResolvedSource(text=passage.who, key=key, teller=key)
+    teller = f"speaker:{passage.who.casefold()}"
+    cited = None if _is_speaker(proposed, passage.who) else _cited_sentence(proposed, passage, quotation, sentence)
+    if cited is None:
+        day = past_day_said(sentence, passage.at)
+        return ResolvedSource(text=passage.who, key=teller, teller=teller, event_date=day)
+    name = _name_as_said(proposed, passage.text, on_record)
+    return ResolvedSource(
+        text=f"{name}, as told by {passage.who}",
+        key=_person_key(name, on_record),
+        teller=teller,
+        name=name,
+        event_date=past_day_said(sentence, passage.at) or past_day_said(cited, passage.at),
+    )
+
+
+@reads_outside_text_up_to(MAX_SOURCE_CHARS)
+def name_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name that tell a person from others, case folded; of an address, those before the @."""
+    words = _NAME_WORD.findall(name[:MAX_SOURCE_CHARS].partition("@")[0])
+    return tuple(word.casefold() for word in words if not _NO_NAMES.fullmatch(word))
+
+
+def are_one_person(one: str, other: str) -> bool:
+    """Say whether two identities may be one person's, named more or less fully: "diane" and "diane ortiz"."""
+    left, right = set(name_words(one)), set(name_words(other))
+    return one == other or bool(left and right and (left <= right or right <= left))
+
+
+def sources_on_record(document: Engagement) -> frozenset[str]:
+    """Return the identities of all whose words are on record, and of all who told them."""
+    lines = [line for each in document.hypotheses for line in each.evidence]
+    tellers = (line.told_by.removeprefix("speaker:") for line in lines)
+    found = {*(line.identity for line in lines), *tellers}
+    return frozenset(one for one in found if not one.startswith("tool:"))
+
+
+@reads_outside_text
+def sentence_around(text: str, start: int, end: int) -> str:
+    """Return the sentences that the span of the text stands in, at most 600 characters beyond it on either side."""
+    begin = low = max(0, start - 600)
+    for found in _SENTENCE_END.finditer(text, low, start):
+        begin = found.end()
+    stop = _SENTENCE_END.search(text, max(start, end - 1), min(len(text), end + 600))
+    return text[begin : stop.end() if stop else min(len(text), end + 600)]
+
+
+def _is_speaker(proposed: str, who: str) -> bool:
+    """Say whether the proposed source means who speaks, in whatever dress: `Dana (user)`, `the user`, nothing."""
+    words = set(name_words(proposed))
+    return not words or bool(words & set(name_words(who)))
+
+
+def _cited_sentence(proposed: str, passage: Passage, quotation: Quotation, sentence: str) -> str | None:
+    """Return the sentence that says the named person told this; None when the message does not say so.
+
+    That is the quoted sentence, or another one of the message that names the person, with a word of telling in either.
+    """
+    words = set(name_words(proposed))
+    if _names_person(words, sentence):
+        return sentence if _TELLING.search(sentence) else None
+    for other in _sentences(passage.text[: quotation.end + 2_000]):
+        if _names_person(words, other) and (_TELLING.search(other) or _TELLING.search(sentence)):
+            return other
+    return None
+
+
+def _names_person(words: Collection[str], sentence: str) -> bool:
+    """Say whether one of the words stands in the sentence as a name, with a capital."""
+    return any(found[0].isupper() and found.casefold() in words for found in _names_in(sentence))
+
+
+def _names_in(text: str) -> Iterable[str]:
+    """Yield the words of the text; a name in the genitive is the name."""
+    return (word.removesuffix("'s").removesuffix("’s") for word in _NAME_WORD.findall(text))
+
+
+def _sentences(text: str) -> Iterable[str]:
+    start = 0
+    for found in _SENTENCE_END.finditer(text):
+        yield text[start : found.end()]
+        start = found.end()
+    yield text[start:]
+
+
+def _name_as_said(proposed: str, message: str, on_record: Collection[str]) -> str:
+    """Return the name with those of its words alone that the message or the record has."""
+    said = {word.casefold() for word in _names_in(message) if word[0].isupper()}
+    recorded = {word for one in on_record for word in name_words(one)}
+    words = _names_in(proposed[:MAX_SOURCE_CHARS])
+    return " ".join(word for word in words if word.casefold() in said | recorded and not _NO_NAMES.fullmatch(word))
+
+
+def _person_key(name: str, on_record: Collection[str]) -> str:
+    """Return the key of a cited person: that of the person on record who may be the same, named more or less fully."""
+    own = " ".join(name_words(name))
+    alike = sorted(one for one in on_record if are_one_person(own, one))
+    return f"person:{alike[0] if alike else own}"

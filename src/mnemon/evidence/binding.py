@@ -1,0 +1,169 @@
+"""What belongs together: a figure, date or name must keep the company it has in its source.
+
+"Owen is 7 and Lily is 4" gives both figures and both names, and does not say that Lily is 7. A text is cut into
+segments at commas, semicolons and "and"; what distinguishes one segment from the others must not change places.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mnemon.evidence.clause import LONGEST_READ, ReadWord, read_words
+from mnemon.evidence.figure import find_figures
+from mnemon.evidence.said_dates import date_spans, find_dates, find_times
+from mnemon.evidence.vocabulary import FREE, is_supported_by, stem_list, word_list
+from mnemon.untrusted_text import reads_outside_text_up_to
+
+_CUT = re.compile(r"[,;:\n/]|\.(?=\s|$)|\b(?:and|but|while|whereas|then|plus)\b|—|–(?=\s)", re.IGNORECASE)
+_HARD_CUT = frozenset(";\n.")
+_FEWEST_WORDS = 3
+"""A part with fewer words than this goes with the part before it, unless it has a figure or a date."""
+_VERBS = stem_list("verb")
+_DETERMINERS = word_list("determiner")
+Item = tuple[str, object]
+"""A figure, a date or a name, with its kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """A part of a text with what stands in it."""
+
+    items: frozenset[Item]
+    words: tuple[ReadWord, ...]
+    """The words that say something, names among them."""
+    first_item: int
+    """Where its first figure or date begins; the segment's end without one."""
+
+    @property
+    def stems(self) -> frozenset[str]:
+        """Return the stems of its words."""
+        return frozenset(word.stem for word in self.words)
+
+    def kinds(self) -> frozenset[str]:
+        """Return which kinds of items it has."""
+        return frozenset(kind for kind, _ in self.items)
+
+
+@reads_outside_text_up_to(LONGEST_READ)
+def read_segments(text: str) -> tuple[Segment, ...]:
+    """Return the segments of the text, in order."""
+    text = text[:LONGEST_READ]
+    items = _placed_items(text)
+    words = [word for word in read_words(text) if _tells(word)]
+    parts = _parts(text, items)
+    found = []
+    for start, end in parts:
+        inside = [(at, item) for at, item in items if start <= at < end]
+        own = tuple(word for word in words if start <= word.start < end)
+        # A place or a product is named along the way; a person or what a list is about is not.
+        listed = any(sign in text[start:end] for sign in ":;") or text[
+            max(0, start - 1) : start + 1
+        ].strip().startswith(";")
+        names = {("name", word.stem) for word in own if word.is_name and (word.in_subject or word.apposed or listed)}
+        first = min((at for at, _ in inside), default=end)
+        found.append(Segment(items=frozenset({*(item for _, item in inside), *names}), words=own, first_item=first))
+    return tuple(one for one in found if one.words or one.items)
+
+
+def _tells(word: ReadWord) -> bool:
+    """Say whether the word says something by itself."""
+    return not word.is_function_word and word.stem not in FREE and not any(sign.isdigit() for sign in word.text)
+
+
+def _placed_items(text: str) -> list[tuple[int, Item]]:
+    """Return the figures and dates of the text with their places."""
+    dated = date_spans(text)
+    figures = [
+        (one.start, ("figure", (one.low, one.high)))
+        for one in find_figures(text)
+        if not any(start < one.end and one.start < end for start, end in dated)
+    ]
+    dates = [(one.start, ("date", (one.year, one.month, one.day, one.weekday))) for one in find_dates(text)]
+    return [*figures, *dates, *((one.start, ("time", one.minutes)) for one in find_times(text))]
+
+
+def _parts(text: str, items: Sequence[tuple[int, Item]]) -> list[tuple[int, int]]:
+    """Return start and end of each part; a short part without an item belongs to the one before it."""
+    parts: list[tuple[int, int]] = []
+    start = 0
+    hard = True
+    cuts = [*((match.start(), match[0]) for match in _CUT.finditer(text)), (len(text), "\n")]
+    for at, sign in cuts:
+        piece = text[start:at]
+        has_item = any(start <= place < at for place, _ in items)
+        bare = not any(sign.isalpha() for sign in piece)
+        if parts and not hard and (bare or (not has_item and len(piece.split()) < _FEWEST_WORDS + 1)):
+            parts[-1] = (parts[-1][0], at)
+        elif piece.strip():
+            parts.append((start, at))
+        start, hard = at, sign in _HARD_CUT
+    return parts
+
+
+def binding_fault(statement: str, source: str) -> str | None:
+    """Return what the statement takes from one segment of its source and puts with another's words; else None."""
+    segments = read_segments(source)
+    if len(segments) < 2:
+        return None
+    for claimed in read_segments(statement):
+        for item in sorted(claimed.items, key=repr):
+            holders = [one for one in segments if item in one.items]
+            if not holders:
+                continue
+            for word in claimed.words:
+                if fault := _moved(item, word, claimed, holders, segments):
+                    return fault
+    return None
+
+
+def _moved(
+    item: Item, word: ReadWord, claimed: Segment, holders: Sequence[Segment], segments: Sequence[Segment]
+) -> str | None:
+    """Return that the word belongs to another segment, one with an item of the same kind that is not claimed."""
+    if ("name", word.stem) == item or word.stem in _VERBS:
+        return None
+    homes = [one for one in segments if any(is_supported_by(word.stem, other) for other in one.stems)]
+    if not homes or any(one in holders for one in homes):
+        return None
+    for home in homes:
+        rivals = {other for other in home.items - claimed.items if other[0] == item[0]}
+        if not rivals:
+            return None
+        at = next(own.start for own in home.words if is_supported_by(word.stem, own.stem))
+        # What stands before the first figure goes for all: "I charge 90 for an upright and 130 for a grand".
+        if home is segments[0] and at < home.first_item and not word.is_name and item[0] != "name":
+            return None
+    return f"the quote says “{word.text}” of something else"
+
+
+@reads_outside_text_up_to(LONGEST_READ)
+def crossed_fault(folded: str, fragments: Sequence[str]) -> str | None:
+    """Return which figure, date or name of a fragment the folded text puts with another fragment's words; else None."""
+    read = [_whole(fragment) for fragment in fragments]
+    for place, fragment in enumerate(read):
+        others = [one for at, one in enumerate(read) if at != place]
+        elsewhere = frozenset(stem for one in others for stem in one.stems)
+        own = fragment.stems - elsewhere
+        for segment in read_segments(folded):
+            for item in segment.items & fragment.items:
+                if any(item in one.items for one in others):
+                    continue
+                strange = (segment.stems & elsewhere) - fragment.stems
+                if strange and own - {item[1]} and not segment.stems & (own - {item[1]}):
+                    return f"it puts “{_shown(item)}” with “{min(strange)}”"
+    return None
+
+
+def _whole(fragment: str) -> Segment:
+    """Return a whole fragment as one segment."""
+    segments = read_segments(fragment)
+    return Segment(
+        items=frozenset(item for one in segments for item in one.items),
+        words=tuple(word for one in segments for word in one.words),
+        first_item=0,
+    )
+
+
+def _shown(item: Item) -> str:
+    """Return an item as a message names it."""
+    return str(item[1]) if item[0] == "name" else item[0]

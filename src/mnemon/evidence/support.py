@@ -1,0 +1,233 @@
+"""The support gate: does a quote say what a statement claims?
+
+That a quote occurs in the turn is not enough: "I live in Austin" occurs and supports nothing about money. A statement
+is supported when
+- every figure, date, time and code in it is given by the sentences that its quotes stand in;
+- every word of its own that claims something stands in the quotes, as itself, in another form or as a synonym
+  (`vocabulary`), and every name there too, unless it is the person's or the entity's that the statement is about;
+- every such word is negated, asked, wished, reported or past in the quote only if it is so in the statement;
+- figures, dates and names keep the company they have in the quote (`binding`);
+- the quote speaks of the same person: "my sister is allergic" supports nothing about who says it.
+
+Pure. A refusal says what is missing in words from which a model can mend its proposal.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from mnemon.evidence.binding import binding_fault
+from mnemon.evidence.clause import ReadWord, read_words
+from mnemon.evidence.figure import Figure, find_figures
+from mnemon.evidence.moods import Mood
+from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
+from mnemon.evidence.quote_gate import Quotation
+from mnemon.evidence.said_dates import covered_places, date_fault, date_spans
+from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject, quoted_sentence
+from mnemon.evidence.stems import stem
+from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, QUANTIFIERS, is_supported_by, stem_list, word_list
+from mnemon.evidence.word_support import MOOD_NAMES, NEGATION_WORDS, WordSupport
+from mnemon.untrusted_text import reads_outside_text
+
+LONGEST_STATEMENT = 2_000
+"""The most characters of a statement that can be supported."""
+_LONGEST_SEARCHED = 20_000
+"""Characters of a quoted message in which the entity's name is sought."""
+_NOT_OVER = frozenset({Mood.QUESTION, Mood.HYPOTHETICAL, Mood.FUTURE, Mood.WISH, Mood.REPORT})
+"""Moods in which nothing is said to be done."""
+_MOOD_WORDS = word_list("mood")
+"""Words that carry a mood, which is compared as a whole, or a relative date, which is checked as a date."""
+_LINE_WORDS = stem_list("line")
+"""Stems by which a line of evidence says how it came about."""
+_GENERIC = stem_list("generic")
+_UNITS = stem_list("unit")
+_OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
+_PART_OF = re.compile(
+    r"\b(?:one|some|half|few|couple) of (?:my|our|the|us|them) (?!time|day|week|month|year)\w+", re.IGNORECASE
+)
+_AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
+_DROPPING = frozenset(map(stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget")))
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+@reads_outside_text
+def support_fault(
+    statement: str, quotations: Sequence[Quotation], kind: StatementKind, subject: StatementSubject
+) -> str | None:
+    """Return why the quotes do not support the statement, in words that help to mend it; None when they do."""
+    if len(statement) > LONGEST_STATEMENT:
+        return f"it has {len(statement)} characters; at most {LONGEST_STATEMENT} can be supported by quotes"
+    sentences = [quoted_sentence(one) for one in quotations]
+    texts = [one.text for one in sentences]
+    return (
+        number_fault(statement, texts)
+        or date_fault(statement, [(one.text, one.quotation.passage.at) for one in sentences])
+        or code_fault(statement, texts)
+        or _figure_noun_fault(statement, texts)
+        or _words_fault(statement, sentences, kind, subject)
+    )
+
+
+@reads_outside_text
+def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
+    """Return why a quote does not say that something is over; None when it does.
+
+    "I'll call her" and "I haven't called her" do not say that it is done; a negation may well say that it is dropped.
+    """
+    sentence = quoted_sentence(quotation)
+    wanted = [word.stem for word in read_words(topic[:LONGEST_STATEMENT]) if not word.is_function_word]
+    within = [word for word in sentence.words if sentence.is_quoted(word) and not word.is_function_word]
+    about = [word for word in within if any(is_supported_by(one, word.stem) for one in wanted)] or within
+    if not done and any(word.stem in _DROPPING and word.negated for word in sentence.words):
+        return "the quote says that it is not dropped"
+    if done and about is not within and (left := _uncovered_part(topic, sentence)):
+        return f"the quote does not say that “{left}” is done"
+    for word in about:
+        if done and word.negated:
+            return f"the quote says “{word.text}” with a negation"
+        for mood in _NOT_OVER if done else _NOT_OVER - {Mood.FUTURE, Mood.WISH}:
+            if mood in word.moods:
+                return f"the quote {MOOD_NAMES[mood]}, it does not say that it is {'done' if done else 'dropped'}"
+    return None
+
+
+def _uncovered_part(topic: str, sentence: QuotedSentence) -> str | None:
+    """Return a part of a todo, joined by "and", of which the quote says nothing; None without."""
+    parts = _AND.split(topic)
+    if len(parts) < 2:
+        return None
+    for part in parts:
+        words = [word for word in read_words(part) if not word.is_function_word]
+        if words and not any(is_supported_by(word.stem, said.stem) for word in words for said in sentence.words):
+            return part.strip()
+    return None
+
+
+def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
+    """Return which counted noun has another figure in the quote: "5 cats and 2 dogs" do not make "5 dogs"."""
+    said: dict[str, list[Figure]] = {}
+    bare: list[Figure] = []
+    for text in texts:
+        counted = list(_counted_nouns(text))
+        for figure, noun in counted:
+            said.setdefault(noun, []).append(figure)
+        bare += [one for one in find_figures(text) if all(one.start != figure.start for figure, _ in counted)]
+    for figure, noun in _counted_nouns(statement):
+        # "From 20 to 10 mg" gives both in mg.
+        others = [*said.get(noun, ()), *bare] if noun in said else []
+        measured = [
+            other for other, ones in said.items() if other in _UNITS and any(is_same_figure(figure, x) for x in ones)
+        ]
+        if noun in _UNITS and measured and noun not in measured:
+            return f"the quote gives the figure in “{measured[0]}”"
+        if others and not any(is_same_figure(figure, one) or is_rounded(figure, one) for one in others):
+            return f"the quote gives another figure for “{noun}”"
+    return None
+
+
+def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
+    """Yield each bare figure of the text with the noun directly after it."""
+    for figure in find_figures(text):
+        after = _WORD.match(text, figure.end + 1) if figure.unit is None else None
+        if after and after[0].lower() not in FUNCTION_WORDS:
+            yield figure, stem(after[0].lower())
+
+
+def _words_fault(
+    statement: str, sentences: Sequence[QuotedSentence], kind: StatementKind, subject: StatementSubject
+) -> str | None:
+    """Return which word of the statement is not supported, or supports something else."""
+    claimed = read_words(statement)
+    names = _stems_of((*subject.speaker, *subject.known))
+    label = _stems_of((subject.entity,)) if subject.entity else frozenset()
+    if fault := _label_fault(subject, label, names, sentences):
+        return fault
+    skipped = _dated_spans(statement)
+    judged = covered_places(len(statement), skipped)
+    own = [word for word in claimed if _needs_support(word, kind) and not judged[word.start]]
+    if not own and not skipped:
+        return "it says nothing that the quote could support"
+    if fault := _quantifier_fault(claimed, sentences):
+        return fault
+    checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)))
+    missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
+    present = [word for word in own if checker.occurrences(word)]
+    if missing and not _may_add(missing, present):
+        return "the quote does not say: " + ", ".join(dict.fromkeys(word.text for word in missing))
+    if fault := checker.fault(present) or _order_fault(claimed, sentences):
+        return fault
+    if kind is StatementKind.QUESTION:
+        return None
+    return next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None)
+
+
+def _may_add(missing: Sequence[ReadWord], present: Sequence[ReadWord]) -> bool:
+    """Say whether the words that no quote has are so general that the rest of the statement carries them."""
+    if not present or any(word.is_name or word.stem not in _GENERIC for word in missing):
+        return False
+    return len(missing) <= (len(present) + 1) // 2
+
+
+def _label_fault(
+    subject: StatementSubject, label: frozenset[str], names: frozenset[str], sentences: Sequence[QuotedSentence]
+) -> str | None:
+    """Return which word of the entity's label is mentioned nowhere: neither in the quoted messages nor on record."""
+    if not subject.entity:
+        return None
+    told = names | FREE | _stems_of(one.quotation.passage.text[:_LONGEST_SEARCHED] for one in sentences)
+    for one in sorted(label):
+        if one not in told and not any(is_supported_by(one, other) for other in told):
+            return f"“{subject.entity}” is mentioned nowhere in the quoted message"
+    return None
+
+
+def _stems_of(names: Iterable[str | None]) -> frozenset[str]:
+    """Return the stems of all words in the names."""
+    words = (word.lower().replace("’", "'") for name in names if name for word in _WORD.findall(name))
+    return frozenset(stem(word.removesuffix("'s").replace("-", "")) for word in words)
+
+
+def _dated_spans(statement: str) -> list[tuple[int, int]]:
+    """Return where dates, times and figures stand, whose words are checked by their own gates."""
+    found = [*date_spans(statement), *((one.start, one.end) for one in find_figures(statement))]
+    return [(start, after.end() if (after := _OLD.match(statement, end)) else end) for start, end in found]
+
+
+def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
+    """Say whether the word claims something that a quote must say."""
+    if word.is_function_word or word.stem in FREE or any(sign.isdigit() for sign in word.text):
+        return False
+    if word.text in QUANTIFIERS:
+        return False
+    if kind is StatementKind.LINE and word.stem in _LINE_WORDS:
+        return False
+    return word.text not in _MOOD_WORDS and word.stem not in NEGATION_WORDS and not word.text.endswith("n't")
+
+
+def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
+    """Return which word widens the statement beyond its quote: "all" where "some" was said."""
+    said = {word.text for one in sentences for word in one.words}
+    for word in claimed:
+        wider = QUANTIFIERS.get(word.text)
+        if wider and not said & wider:
+            return f"the quote does not say “{word.text}”"
+    claims_part = any(word.text == "of" for word in claimed)
+    if not claims_part and any(_PART_OF.search(one.text) for one in sentences):
+        return "the quote speaks of a part only"
+    return None
+
+
+def _order_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
+    """Return that two names changed places around the same verb: "Ann owes Bob" does not say "Bob owes Ann"."""
+    names = [word for word in claimed if word.is_name]
+    words = {word.text for word in claimed}
+    if len(names) < 2 or words & {"by", "with", "or", "both"} or not names[0].in_subject:
+        return None
+    for one in sentences:
+        places = {word.stem: word.start for word in reversed(one.words)}
+        for left, right in pairwise(names):
+            if left.stem in places and right.stem in places and places[left.stem] > places[right.stem]:
+                between = {w.stem for w in claimed if left.start < w.start < right.start and not w.is_function_word}
+                if between & set(places) and not {"by", "with"} & {w.text for w in one.words}:
+                    return f"the quote names “{right.text}” before “{left.text}”: they may have changed places"
+    return None

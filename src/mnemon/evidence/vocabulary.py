@@ -1,0 +1,64 @@
+"""The words by which the gates compare a statement with its quote; they stand in `vocabulary.toml`."""
+
+import tomllib
+from collections import defaultdict
+from importlib.resources import files
+from typing import Any
+
+from mnemon.evidence.stems import stem
+
+_TABLE: dict[str, Any] = tomllib.loads(files("mnemon.evidence").joinpath("vocabulary.toml").read_text("utf-8"))
+_FEWEST_SHARED_LETTERS = 4
+"""Letters that two forms of one word share at least."""
+
+
+def word_list(name: str) -> frozenset[str]:
+    """Return the words of a list in the table."""
+    return frozenset(str(_TABLE[name]).split())
+
+
+def stem_list(name: str) -> frozenset[str]:
+    """Return the stems of the words of a list in the table."""
+    return frozenset(map(stem, word_list(name)))
+
+
+def _read_synonyms(lines: str) -> dict[str, frozenset[str]]:
+    """Return, for each stem of a statement, the stems of a quote that support it; itself is left out."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for line in filter(None, lines.splitlines()):
+        claimed, _, said = line.partition(" : ")
+        for word in claimed.split():
+            found[stem(word)] |= {stem(other) for other in said.split()}
+    return {word: frozenset(said) for word, said in found.items()}
+
+
+FUNCTION_WORDS = word_list("function")
+"""Words of grammar, which need no support."""
+FREE = stem_list("free")
+"""Stems that a statement may add without support."""
+SYNONYMS = _read_synonyms(_TABLE["synonyms"]["lines"])
+"""Stems of a quote that support a stem of a statement, by the statement's."""
+PRONOUNS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _TABLE["pronoun"].items()}
+"""Subject pronouns by person: `first`, `second`, `other`."""
+QUANTIFIERS: dict[str, frozenset[str]] = {
+    name: frozenset(words.split()) for name, words in _TABLE["quantifier"].items()
+}
+"""Words that widen a statement, each with the words of a quote that support it."""
+_DERIVED_ENDINGS = word_list("derived_ending")
+
+
+def is_supported_by(claimed: str, said: str) -> bool:
+    """Say whether a stem of a quote supports a stem of a statement: the same word, a derived one, or a synonym."""
+    return claimed == said or said in SYNONYMS.get(claimed, ()) or is_derived(claimed, said)
+
+
+def is_derived(one: str, other: str) -> bool:
+    """Say whether two stems are forms of one word, such as "allergi" and "allerg", or "teacher" and "teach"."""
+    shared = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        shared += 1
+    if shared < _FEWEST_SHARED_LETTERS:
+        return False
+    return all(not end or end in _DERIVED_ENDINGS for end in (one[shared:], other[shared:]))

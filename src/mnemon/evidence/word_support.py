@@ -1,0 +1,243 @@
+"""Compare the words of a statement with their occurrences in its quotes: negation, mood, and whom they are said of."""
+
+from collections.abc import Sequence
+
+from mnemon.evidence.clause import ReadWord
+from mnemon.evidence.moods import Mood, reported_by
+from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject
+from mnemon.evidence.stems import stem
+from mnemon.evidence.subject import Speaker
+from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_supported_by, stem_list
+from mnemon.turn import Role
+
+_MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
+    StatementKind.FACT: frozenset(),
+    StatementKind.TASK: frozenset({Mood.WISH, Mood.FUTURE}),
+    StatementKind.QUESTION: frozenset(Mood),
+    StatementKind.LINE: frozenset(),
+    StatementKind.CLAIM: frozenset({Mood.WISH, Mood.FUTURE, Mood.REPORT, Mood.HYPOTHETICAL}),
+}
+_ADDS_MOODS = frozenset({StatementKind.TASK, StatementKind.QUESTION, StatementKind.CLAIM})
+"""Kinds of statements that may be worded as a plan or a wish though the quote is not."""
+_SATISFIED_BY = {
+    Mood.QUESTION: frozenset({Mood.QUESTION}),
+    Mood.WISH: frozenset({Mood.WISH}),
+    Mood.FUTURE: frozenset({Mood.FUTURE, Mood.WISH, Mood.HYPOTHETICAL}),
+    Mood.HYPOTHETICAL: frozenset({Mood.HYPOTHETICAL}),
+    Mood.REPORT: frozenset({Mood.REPORT}),
+    Mood.PAST: frozenset({Mood.PAST}),
+}
+"""The moods of a statement that keep the mood of its quote."""
+MOOD_NAMES = {
+    Mood.QUESTION: "is a question",
+    Mood.WISH: "is a wish",
+    Mood.HYPOTHETICAL: "is a supposition",
+    Mood.REPORT: "reports somebody else's words",
+    Mood.PAST: "speaks of the past",
+    Mood.FUTURE: "speaks of the future",
+}
+_RELATIONS = stem_list("relation")
+_OTHERS = stem_list("other_party")
+_NEGATED_POINT = 2
+"""Words after a negation that are what it negates."""
+_OF_SPEAKER = frozenset({"me", "us", "my", "our"})
+_PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got"})
+_OWN_AIMS = stem_list("aim")
+"""Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
+NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
+
+
+class WordSupport:
+    """Finds, for each word of a statement, an occurrence in the quotes that says the same of the same subject."""
+
+    def __init__(
+        self,
+        claimed: Sequence[ReadWord],
+        sentences: Sequence[QuotedSentence],
+        kind: StatementKind,
+        subject: StatementSubject,
+        names: frozenset[str],
+        label: frozenset[str],
+        *,
+        dated: bool,
+    ) -> None:
+        """Read what the statement and its quotes say as a whole: moods, negations, names and reporters."""
+        self.kind, self.subject, self.names, self.label = kind, subject, names, label
+        self.moods = frozenset(mood for word in claimed for mood in word.moods)
+        self.ceased = any(word.ceased for word in claimed)
+        self.contrasts = any(word.shared for word in claimed)
+        self.reflected = frozenset(word.stem for word in claimed) | label
+        self.begins_with_label = any(word.stem in label for word in claimed[:3] if word.in_subject or word.opens)
+        self.has_label = bool(label & {word.stem for word in claimed})
+        self.around = [(one, word) for one in sentences for word in one.words]
+        self.quoted = [(one, word) for one, word in self.around if one.is_quoted(word)]
+        self.reporters = [reporter for one in sentences for reporter in reported_by(one.text)]
+        self.entity_person = bool(subject.entity) and subject.entity_is_person
+        self.is_passive = any(word.text == "by" for word in claimed) or any(word.text in _PASSIVE for word in claimed)
+        self.named = frozenset(word.stem for word in claimed if word.is_name)
+        self.dated = dated
+        self.quote_contrasts = any(word.shared for _, word in self.around)
+        self.quote_negates = any(word.negated for _, word in self.around)
+        self.negated_points = _negated_points(claimed)
+
+    def occurrences(self, word: ReadWord) -> list[tuple[QuotedSentence, ReadWord]]:
+        """Return the quoted words that support this one, whatever is said of them."""
+        within = self.around if word.is_name or word.opens else self.quoted
+        return [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
+
+    def fault(self, words: Sequence[ReadWord]) -> str | None:
+        """Return why the best occurrences of the words still do not support the statement."""
+        chosen: list[tuple[str | None, ReadWord]] = []
+        for word in words:
+            faults = [(self._occurrence_fault(word, one, said), said) for one, said in self.occurrences(word)]
+            fault, said = min(faults, key=lambda each: each[0] is not None)
+            if fault and not said.owned:
+                return fault
+            chosen.append((fault, said))
+        # "Is my sister Ana coming?" tells, though it asks, that there is a sister Ana.
+        if any(fault for fault, _ in chosen) and not all(said.owned for _, said in chosen):
+            return next(fault for fault, _ in chosen if fault)
+        return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said in chosen])
+
+    def _added_mood(self, chosen: Sequence[ReadWord]) -> str | None:
+        """Return a mood of the statement that none of its supporting words has."""
+        found = frozenset(mood for said in chosen for mood in said.moods)
+        around = frozenset(mood for _, word in self.around for mood in word.moods)
+        # "Please keep it short" is a wish in all but its words; "I live here" is none.
+        asserted = any(said.subject in (Speaker.FIRST, Speaker.WE) for said in chosen)
+        if Mood.WISH in self.moods and Mood.WISH not in around and Mood.FUTURE not in around and asserted:
+            return f"the statement {MOOD_NAMES[Mood.WISH]}, the quote does not"
+        over = self.ceased and not any(said.ceased for said in chosen) and Mood.PAST not in found
+        if over and self.kind is StatementKind.FACT:
+            return f"the statement {MOOD_NAMES[Mood.PAST]}, the quote does not"
+        return None
+
+    def _occurrence_fault(self, word: ReadWord, one: QuotedSentence, said: ReadWord) -> str | None:
+        """Return in what an occurrence differs from the word: negation, mood, or whom it is said of."""
+        if self.kind is StatementKind.QUESTION:
+            return None
+        over = said.ceased and (self.ceased or word.negated)
+        if not over and not self._agrees_in_negation(word, said):
+            return f"the quote says “{said.text}” {'with' if said.negated else 'without'} a negation"
+        if said.ceased and not over and Mood.PAST not in self.moods:
+            return f"the quote says that “{said.text}” is over"
+        return self._mood_fault(said, over=over) or self._subject_fault(word, one, said)
+
+    def _agrees_in_negation(self, word: ReadWord, said: ReadWord) -> bool:
+        """Say whether a word is negated as in the quote; a passive may put the negation after it."""
+        if word.negated == said.negated or said.shared or (word.shared and self.contrasts):
+            return True
+        # Of a negated clause only the first words are its point: "doesn't eat pork, for religious reasons".
+        if word.negated and word not in self.negated_points and self.quote_negates and not self.quote_contrasts:
+            return True
+        if said.ceased and Mood.PAST in self.moods:
+            return True
+        # "We don't track hours" and "hours are not tracked": the negation stands elsewhere in the same clause.
+        return said.negated and word.clause_negated and not self.contrasts and not self.quote_contrasts
+
+    def _mood_fault(self, said: ReadWord, *, over: bool) -> str | None:
+        """Return a mood of the quote that the statement does not keep."""
+        for mood in Mood:
+            if mood not in said.moods or mood in _MAY_STAND_IN[self.kind] or (mood is Mood.PAST and over):
+                continue
+            if mood is Mood.REPORT and self._names_reporter():
+                continue
+            if mood is Mood.FUTURE and self.dated:
+                continue
+            if not _SATISFIED_BY[mood] & self.moods:
+                return f"the quote {MOOD_NAMES[mood]}, the statement does not say so"
+            if mood is Mood.REPORT:
+                return "the statement does not say whose words the quote reports"
+        return None
+
+    def _names_reporter(self) -> bool:
+        """Say whether the statement names whoever the quote reports."""
+        return any(
+            stem(reporter) in self.reflected or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
+            for reporter in self.reporters
+        )
+
+    def _subject_fault(self, word: ReadWord, one: QuotedSentence, said: ReadWord) -> str | None:
+        """Return whom the quote speaks of, where the statement is about somebody else."""
+        spoken = said.subject
+        if spoken is None or spoken == word.subject or said.in_subject or word.in_subject:
+            return None
+        if self.kind is StatementKind.LINE and (word.is_name or self._names_reporter()):
+            return None
+        if one.quotation.passage.role is not Role.USER:
+            return None
+        about_other = self._is_about_other(word)
+        if spoken in (Speaker.FIRST, Speaker.WE):
+            is_group = spoken is Speaker.WE and isinstance(word.subject, frozenset) and not word.subject & _RELATIONS
+            fits = (
+                not about_other or said.owned or said.apposed or word.is_name or (is_group and not self.entity_person)
+            )
+            return None if fits else f"in the quote “{said.text}” is said of the speaker"
+        if spoken is Speaker.SECOND:
+            return None if self.kind is StatementKind.LINE else f"in the quote “{said.text}” is said of “you”"
+        if spoken is Speaker.OTHER:
+            of_speaker = any(other.clause == said.clause and other.text in _OF_SPEAKER for other in one.words)
+            fits = about_other or self.kind is StatementKind.LINE or isinstance(word.subject, frozenset) or of_speaker
+            return None if fits else f"in the quote “{said.text}” is said of somebody else"
+        if fault := self._roles_fault(word, spoken):
+            return fault
+        if self._names_subject(spoken, one) or not self._is_person(spoken, one):
+            return None
+        return f"in the quote “{said.text}” is said of “{' '.join(sorted(spoken))}”"
+
+    def _is_person(self, spoken: frozenset[str], one: QuotedSentence) -> bool:
+        """Say whether a noun phrase of the quote means somebody: a relation, a rival, or a name."""
+        return bool(spoken & (_RELATIONS | _OTHERS)) or any(word.is_name and word.stem in spoken for word in one.words)
+
+    def _roles_fault(self, word: ReadWord, spoken: frozenset[str]) -> str | None:
+        """Return that subject and object changed places: "Ann sued Bob" does not say "Bob sued Ann"."""
+        if not isinstance(word.subject, frozenset) or word.subject & spoken or self.is_passive:
+            return None
+        told = {said.stem for _, said in self.around}
+        if word.subject <= told and spoken <= self.reflected and word.subject & (self.named | _RELATIONS):
+            return "subject and object of the quote changed places"
+        return None
+
+    def _names_subject(self, spoken: frozenset[str], one: QuotedSentence) -> bool:
+        """Say whether the statement names the subject of the quote, or the speaker is meant."""
+        named = {word.stem for word in one.words if word.is_name and word.stem in spoken}
+        if named and self.kind is not StatementKind.TASK and not named & (self.reflected | self.names):
+            return False
+        if self.kind is StatementKind.TASK:
+            return bool(spoken & (self.names | _OWN_AIMS)) or not spoken & _RELATIONS
+        if spoken & (self.names | FREE):
+            return True
+        return any(is_supported_by(own, other) for other in spoken for own in self.reflected)
+
+    def _is_about_other(self, word: ReadWord) -> bool:
+        """Say whether the statement speaks of a person who is not the speaker."""
+        if isinstance(word.subject, frozenset) and word.subject:
+            if word.subject & (self.names | FREE):
+                return False
+            # A thing that belongs to the speaker may be spoken of as their own: "her knee", "his company".
+            if self.subject.entity and not self.subject.entity_is_person and word.subject & self.label:
+                return False
+            named = any(one in self.label or one in self.named for one in word.subject)
+            return named or bool(word.subject & _RELATIONS)
+        if self.subject.entity and self.subject.entity_is_person and not self.label & self.names:
+            # "Owes Benny 200": the entity is spoken of, and the speaker is the subject.
+            return self.begins_with_label or not self.has_label
+        return False
+
+
+def _negated_points(claimed: Sequence[ReadWord]) -> list[ReadWord]:
+    """Return the first two words that say something after each negation."""
+    found: list[ReadWord] = []
+    run = 0
+    for word in claimed:
+        run = run if word.negated else 0
+        if (
+            word.negated
+            and not word.is_function_word
+            and word.stem not in NEGATION_WORDS
+            and not word.text.endswith("n't")
+        ):
+            run += 1
+            if run <= _NEGATED_POINT:
+                found.append(word)
+    return found
