@@ -1,10 +1,23 @@
 """Calibration: bins, Brier score and counts, and an honest word when there are too few."""
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.runs.calibration import Forecast, JudgedDecision, calibration_of, calibrations_by_group, reliability_of
+from mnemon.runs.calibration import (
+    Forecast,
+    JudgedDecision,
+    calibration_of,
+    calibrations_by_group,
+    judge_decisions,
+    reliability_of,
+)
+from mnemon.runs.card import RE_EXAMINATION, load_cards
+from mnemon.runs.run import Run, RunKind, RunStatus
+from mnemon.runs.store import EndedDecision
 
 
 def judged(
@@ -61,3 +74,32 @@ def test_bins_hold_every_forecast_once_and_brier_is_bounded(forecasts: list[Fore
     for part in found.bins:
         if part.mean_stated is not None:
             assert part.start - 1e-9 <= part.mean_stated <= part.end + 1e-9
+
+
+def looked_again(score: Any, status: RunStatus = RunStatus.SUCCEEDED) -> Run:
+    return Run(
+        id="run_2", agent_id="a", kind=RunKind.RE_EXAMINATION, status=status, prompt="Again.", parent_run_id="run_1",
+        card_type=RE_EXAMINATION, result={"conviction_score": score}, created_at=datetime(2026, 3, 3, tzinfo=UTC),
+    )  # fmt: skip
+
+
+def ended(card: str, confidence: Any) -> EndedDecision:
+    result = {"confidence": confidence}
+    return EndedDecision(id="run_1", agent_id="a", card_type=card, outcome="hit_take_profit", result=result)
+
+
+def test_a_decision_is_judged_by_what_it_stated_and_by_later_looks_that_came_to_an_end() -> None:
+    looks = [looked_again(66), looked_again(10, RunStatus.FAILED), looked_again(None)]
+    [found] = judge_decisions(
+        [ended("trade-decision", 0.7)], {"run_1": looks, "run_9": [looked_again(1)]}, load_cards()
+    )
+    assert (found.stated, found.convictions) == (0.7, (0.66,))
+
+
+def test_a_confidence_that_is_no_number_counts_as_none() -> None:
+    [found] = judge_decisions([ended("trade-decision", "high")], {}, load_cards())
+    assert (found.stated, found.convictions) == (None, ())
+
+
+def test_a_decision_on_a_card_that_is_no_longer_known_is_left_out() -> None:
+    assert judge_decisions([ended("gone", 0.7)], {}, load_cards()) == []

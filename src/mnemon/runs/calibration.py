@@ -1,7 +1,7 @@
 """Calibration: how well the confidence that agents stated matches the outcomes of their decisions."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mnemon.db.tx import Tx
@@ -154,8 +154,15 @@ async def load_track_record(tx: Tx, scope: Scope, cards: CardTypes, agent_id: st
     by_parent: dict[str, list[Run]] = defaultdict(list)
     for run in re_examinations:
         by_parent[str(run.parent_run_id)].append(run)
-    judged = [_judge_decision(run, by_parent[run.id], cards) for run in ended if run.card_type in cards]
+    judged = judge_decisions(ended, by_parent, cards)
     return TrackRecord(overall=calibration_of(judged, agent_id=agent_id), groups=calibrations_by_group(judged))
+
+
+def judge_decisions(
+    ended: Sequence[store.EndedDecision], re_examinations: Mapping[str, Sequence[Run]], cards: CardTypes
+) -> list[JudgedDecision]:
+    """Return the ended decisions whose card type is known, each judged with its own re-examinations."""
+    return [_judge_decision(run, re_examinations.get(run.id, ()), cards) for run in ended if run.card_type in cards]
 
 
 def _judge_decision(run: store.EndedDecision, re_examinations: Sequence[Run], cards: CardTypes) -> JudgedDecision:
