@@ -19,7 +19,7 @@ from support.served import Served, served
 CANARY = "zanzibar"
 ENDLESS = re.compile(r"/events$")
 PREFIXES = {
-    "memory_id": "mem", "session_id": "ses", "turn_id": "trn", "run_id": "run", "agent_id": "agt", "todo_id": "tod",
+    "hypothesis_id": "hyp", "memory_id": "mem", "session_id": "ses", "turn_id": "trn", "run_id": "run", "agent_id": "agt", "todo_id": "tod",
     "job_id": "job",
 }  # fmt: skip
 NAMED = {"user_id": "ann", "persona_id": "coach", "key": "person:zanzibar_john"}
