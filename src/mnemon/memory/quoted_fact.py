@@ -13,6 +13,7 @@ from mnemon.evidence.statement import StatementKind, StatementSubject
 from mnemon.evidence.support import support_fault
 from mnemon.memory import store
 from mnemon.memory.fact import EntityType, FactEntity
+from mnemon.memory.keys import SELF
 from mnemon.scope import Scope
 from mnemon.turn import Turn
 
@@ -30,6 +31,8 @@ def quoted_fact_fault(
     content: str, entity: FactEntity | None, found: Quotation, turn: Turn, known: Sequence[str]
 ) -> str | None:
     """Return why the quote does not support the fact, in words that help to mend it; None when it does."""
+    if entity is not None and entity.label.casefold() == SELF:
+        entity = None
     subject = StatementSubject(
         speaker=(turn.user_name, found.passage.who),
         entity=entity.label if entity else None,
