@@ -31,8 +31,8 @@ class MessageIn(ApiModel):
     at: Annotated[
         Instant | None,
         Field(
-            description="When it was sent. A message without `at` takes the time of the message before it, or, before the "
-            "first one with `at`, that one's time. If no message of the turn has `at`, all of them take the present time."
+            description="When it was sent. A message without `at` takes the time of the message before it, or, before "
+            "the first one with `at`, that one's time. If no message of the turn has `at`, all take the present time."
         ),
     ] = None
 
