@@ -262,3 +262,111 @@ def test_a_claim_whose_fact_was_archived_stands_for_itself(server: Served, clien
         assert (found["memory"]["id"], found["claims"]) == (claims[2], 2)
     client.patch(f"/api/memories/{own['id']}", json={"status": "ACTIVE"})
     assert [one["memory"]["id"] for one in search(client, QUESTION)] == [own["id"], claims[2]]
+
+
+def operators_archived(client: Client, reason: str | None = None) -> Json:
+    """The person's home, changed by the operator and archived."""
+    made = state(client, "Lives in Rome", attribute="lives in")
+    address = f"/api/memories/{made['id']}"
+    assert client.patch(address, json={"content": "Lives in Paris"}).json()["data"]["trustLevel"] == "operator"
+    gone = client.patch(address, json={"status": "ARCHIVED", **({"reason": reason} if reason else {})})
+    assert gone.status_code == 200, gone.text
+    return made
+
+
+@pytest.mark.parametrize("reason", [None, "outdated", "wrong"])
+def test_what_an_operator_archived_makes_no_claim_of_what_the_person_says_next(
+    server: Served, client: Client, reason: str | None
+) -> None:
+    made = operators_archived(client, reason)
+    state(client, "Likes living in big towns", attribute="towns")
+    server.advance(minutes=1)
+    said = state(client, "Lives in Lyon", attribute="lives in")
+    assert (said["id"], said["outcome"], said["claimOf"], said["trustLevel"]) == (made["id"], "updated", None, "person")
+    assert (said["status"], said["note"], said["archiveReason"]) == ("ACTIVE", None, None)
+    lines = l5(client, "where does the person live, in Lyon?").splitlines()
+    assert "- Lives in Lyon" in lines
+    assert "claim:" not in "".join(lines)
+    versions = client.get(f"/api/memories/{made['id']}/history").json()["data"]
+    assert [(one["content"], one["reason"]) for one in versions] == [
+        ("Lives in Rome", None), ("Lives in Paris", f"archived as {reason or 'unwanted'}"), ("Lives in Lyon", None),
+    ]  # fmt: skip
+
+
+def test_a_tool_does_not_take_the_place_of_what_an_operator_archived(client: Client) -> None:
+    made = operators_archived(client, "wrong")
+    repeated = state(client, "Lives in Paris", source="tool:crm", attribute="lives in")
+    assert (repeated["outcome"], repeated["why"]) == ("skipped", "archived as wrong")
+    beside = state(client, "Lives in Oslo", source="tool:crm", attribute="lives in")
+    assert (beside["claimOf"], beside["id"] == made["id"]) == (made["memoryKey"], False)
+    assert memory(client, made["id"])["status"] == "ARCHIVED"
+    own = state(client, "Lives in Lyon", attribute="lives in")
+    assert (own["id"], own["claimOf"]) == (made["id"], None)
+    lines = l5(client, "where does the person live?").splitlines()
+    assert lines[lines.index("- Lives in Lyon") + 1] == "- Lives in Oslo (external claim: tool crm)"
+
+
+def test_the_person_does_not_repeat_what_an_operator_archived_as_wrong(client: Client) -> None:
+    made = operators_archived(client, "wrong")
+    repeated = state(client, "lives in Paris.", attribute="lives in")
+    assert (repeated["outcome"], repeated["why"]) == ("skipped", "archived as wrong")
+    assert memory(client, made["id"])["status"] == "ARCHIVED"
+    assert held(client) == set()
+
+
+def test_the_person_may_say_again_what_an_operator_archived_as_outdated(client: Client) -> None:
+    made = operators_archived(client, "outdated")
+    again = state(client, "Lives in Paris", attribute="lives in")
+    assert (again["id"], again["status"], again["trustLevel"]) == (made["id"], "ACTIVE", "person")
+    assert held(client) == {("Lives in Paris", "person", False)}
+
+
+def test_the_persons_claim_stands_alone_unmarked_and_gives_way_to_their_next_statement(
+    server: Served, client: Client
+) -> None:
+    fact = state(client, "Lives in Paris", source="operator", attribute="lives in")
+    claim = state(client, "Lives in Lyon", attribute="lives in")
+    assert claim["claimOf"] == fact["memoryKey"]
+    client.patch(f"/api/memories/{fact['id']}", json={"status": "ARCHIVED", "reason": "wrong"})
+    assert "- Lives in Lyon" in l5(client, "where does the person live?").splitlines()
+    server.advance(minutes=1)
+    said = state(client, "Lives in Nice", source="chat", attribute="lives in")
+    assert (said["id"], said["claimOf"]) == (fact["id"], None)
+    assert held(client) == {("Lives in Nice", "person", False)}
+    assert (memory(client, claim["id"])["archiveReason"], memory(client, claim["id"])["status"]) == (
+        "outdated", "ARCHIVED",
+    )  # fmt: skip
+    # Without `chat`, the person's earlier word is what is left, and not what the operator archived.
+    withdraw(client, "chat")
+    assert held(client) == {("Lives in Lyon", "person", False)}
+
+
+def test_an_external_claim_that_stands_alone_is_marked_as_external_only(client: Client) -> None:
+    own = state(client, "Bank account is DE11")
+    state(client, "Bank account is DE99", source="tool:crm")
+    client.patch(f"/api/memories/{own['id']}", json={"status": "ARCHIVED", "reason": "outdated"})
+    assert "- Bank account is DE99 (external: tool crm)" in l5(client, QUESTION).splitlines()
+
+
+def test_a_claim_that_is_stated_anew_after_its_text_moved_has_no_note(client: Client) -> None:
+    fact = state(client, "Lives in Paris", source="operator", attribute="lives in")
+    claim = state(client, "Lives in Lyon", attribute="lives in")
+    moved = client.patch(f"/api/memories/{claim['id']}", json={"content": "Lives in Lyons"}).json()["data"]
+    assert moved["id"] == fact["id"]
+    assert "changed by hand" in memory(client, claim["id"])["note"]
+    anew = state(client, "Lives in Nice", attribute="lives in")
+    assert (anew["id"], anew["status"], anew["note"]) == (claim["id"], "ACTIVE", None)
+    versions = client.get(f"/api/memories/{claim['id']}/history").json()["data"]
+    assert [one["reason"] for one in versions] == [None, None]
+
+
+def test_an_archived_memory_that_is_made_active_by_hand_loses_the_note_of_its_archiving(client: Client) -> None:
+    made = state(client, "Owns a car", attribute="car")
+    address = f"/api/memories/{made['id']}"
+    gone = client.patch(address, json={"status": "ARCHIVED", "reason": "sold, I think"}).json()["data"]
+    assert gone["note"] == "sold, I think"
+    back = client.patch(address, json={"status": "ACTIVE"}).json()["data"]
+    assert (back["status"], back["note"]) == ("ACTIVE", None)
+    client.patch(address, json={"status": "ARCHIVED"})
+    back = client.patch(address, json={"status": "ACTIVE", "reason": "not sold"}).json()["data"]
+    assert back["note"] == "not sold"

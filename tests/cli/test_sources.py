@@ -131,19 +131,24 @@ def test_at_a_terminal_the_counts_are_shown_and_a_no_changes_nothing(mnemon: Mne
 
 
 def test_recall_marks_what_is_not_the_persons_own(mnemon: Mnemon, database_url: str) -> None:
-    mnemon("remember", "Drinks black tea", "--user", "ann")
+    mnemon("remember", "Drinks black tea", "--user", "ann", "--attribute", "tea")
     said_by(mnemon, database_url, "tool:crm", "Drinks green tea")
     said_by(mnemon, database_url, "tool:crm", "Drinks no tea", claim_of="profile|person|self|fact|tea")
+    # Nothing is stored under the key that this one contradicts, so it is shown like any other statement of a tool.
+    said_by(mnemon, database_url, "tool:crm", "Drinks tea at night", claim_of="profile|person|self|fact|night")
     shown = mnemon("recall", "tea", "--user", "ann").stdout
     assert "Drinks black tea\n" in shown
     assert "Drinks green tea (external: tool crm)" in shown
     assert "Drinks no tea (external claim: tool crm)" in shown
+    assert shown.index("Drinks black tea") < shown.index("Drinks no tea")
+    assert "Drinks tea at night (external: tool crm)" in shown
     found = [hit["memory"] for hit in json.loads(mnemon("recall", "tea", "--user", "ann", "--json").stdout)["results"]]
     told = {one["content"]: (one["trust"], one["trustLevel"], one["claimOf"], one["source"]) for one in found}
     assert told == {
         "Drinks black tea": ("person", "person", None, "cli"),
         "Drinks green tea": ("external", "tool", None, "tool:crm"),
         "Drinks no tea": ("external", "tool", "profile|person|self|fact|tea", "tool:crm"),
+        "Drinks tea at night": ("external", "tool", "profile|person|self|fact|night", "tool:crm"),
     }
 
 

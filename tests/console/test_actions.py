@@ -244,6 +244,19 @@ def test_what_one_source_said_is_shown_and_taken_back(client: httpx2.Client, bro
     assert audit(browser)[0][0] == "withdraw source"
 
 
+def test_a_claim_whose_fact_is_archived_is_not_shown_as_one(client: httpx2.Client, browser: httpx2.Client) -> None:
+    body = {"userId": "ann", "type": "PROFILE", "attribute": "boat"}
+    fact = client.post("/api/memories", json={**body, "content": "Owns no boat", "source": "operator"}).json()["data"]
+    claim = client.post("/api/memories", json={**body, "content": "Owns a boat"}).json()["data"]["id"]
+    assert "claim · the person" in browser.get("/recall?user=ann&q=boat").text
+    client.patch(f"/api/memories/{fact['id']}", json={"status": "ARCHIVED", "reason": "wrong"})
+    found = browser.get("/recall?user=ann&q=boat").text
+    assert "Owns a boat" in found
+    assert "claim · " not in found
+    page = browser.get(f"/memories/{claim}").text
+    assert "a more trusted source said otherwise, and that is archived" in page
+
+
 def test_a_claim_and_what_it_contradicts_lead_to_each_other(client: httpx2.Client, browser: httpx2.Client) -> None:
     body = {"userId": "ann", "type": "PROFILE", "attribute": "yacht"}
     own = client.post("/api/memories", json={**body, "content": "Owns no yacht"}).json()["data"]["id"]

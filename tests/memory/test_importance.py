@@ -38,6 +38,36 @@ def test_importance_follows_from_the_words(made: Fact, said: str, expected: int)
     assert importance_of(replace(made, ground=saying(said))) == expected
 
 
+@pytest.mark.parametrize(
+    "stated",
+    [
+        fact("I am allergic to nuts", attribute="allergy"),
+        fact("Nuts", attribute="Food allergies"),
+        fact("No pork", attribute="diet"),
+        fact("Insulin, twice a day", attribute="medication"),
+        fact("Rome", attribute="lives in"),
+        fact("12 Elm Street", attribute="home address"),
+        fact("1 March", MemoryType.PROJECT, attribute="Deadline of the beta"),
+        fact("I am allergic to nuts"),
+        fact("Lives in Rome"),
+        fact("The beta launches in March", MemoryType.PROJECT),
+        fact("Takes medication at night", fact_type=FactType.HABIT),
+    ],
+)  # fmt: skip
+def test_a_key_fact_is_significant_by_attribute_or_words_stated_or_quoted(stated: Fact) -> None:
+    assert importance_of(stated) == 2
+    assert importance_of(replace(stated, ground=saying("so it is, today"))) == 2
+
+
+def test_a_word_within_a_word_makes_no_key_fact() -> None:
+    assert importance_of(fact("Homemade jam", attribute="homemade food")) == 1
+    assert importance_of(fact("Olives in a jar", attribute="snack")) == 1
+
+
+def test_a_stated_remark_is_standard_even_if_it_sounds_passing() -> None:
+    assert importance_of(fact("Had soup for lunch today")) == 1
+
+
 def test_what_an_application_states_is_standard_unless_its_fields_say_more() -> None:
     assert importance_of(fact("My name is Anna")) == 1
     assert importance_of(fact("Anna", attribute="name")) == 3

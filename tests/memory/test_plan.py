@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mnemon.memory.claims import makes_claim
 from mnemon.memory.fact import EntityType, Fact, FactEntity, MemoryType, QuoteLocation
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
@@ -53,7 +54,7 @@ def past(number: int, city: str, since: float, until: float) -> MemoryVersion:
     return MemoryVersion(
         number=number,
         content=f"Lives in {city}",
-        importance=1,
+        importance=2,
         confidence=1.0,
         source="api",
         origin="api",
@@ -146,15 +147,15 @@ def test_a_repeat_of_a_past_version_is_a_mention_of_that_and_touches_nothing_of_
 
 
 def test_what_a_repeat_says_of_its_weight_counts_and_what_it_leaves_open_never_lessens_it() -> None:
-    before = held(confidence=0.5, importance=2)
+    before = held(confidence=0.5, importance=3)
     stated = told(before, lives_in("Denver", importance=0, confidence=0.2), 30).memory
     assert (stated.importance, stated.confidence) == (0, 0.2)
     assert told(before, lives_in("Denver", importance=0), 20).memory.importance == 0
     silent = told(before, lives_in("Denver"), 30).memory
-    assert (silent.importance, silent.confidence) == (2, 1.0)
+    assert (silent.importance, silent.confidence) == (3, 1.0)
     tools: dict[str, Any] = {"source": "tool", "origin": "tool", "trust": Trust.TOOL}
     surer = told(held(confidence=1.0, importance=0, **tools), lives_in("Denver", source="tool"), 30).memory
-    assert (surer.importance, surer.confidence) == (1, 1.0)
+    assert (surer.importance, surer.confidence) == (2, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_a_pin_stays_unless_the_fact_says_otherwise(
 
 
 def test_something_newer_replaces_what_is_held_and_keeps_it_as_a_version() -> None:
-    before = held(confidence=0.5, importance=1, sources=("mem_0",), entity_label="Ann", trust=Trust.TOOL)
+    before = held(confidence=0.5, importance=2, sources=("mem_0",), entity_label="Ann", trust=Trust.TOOL)
     change = told(before, lives_in("Boston", source="tool:map"), 30)
     assert change.memory == replace(
         before,
@@ -293,6 +294,54 @@ def test_what_was_said_before_the_archiving_does_not_revive_and_is_not_pinned() 
         MemoryOutcome.UPDATED, ArchiveStatus.ARCHIVED, ArchiveReason.WRONG,
     )  # fmt: skip
     assert (change.memory.pinned, change.memory.mentions) == (False, 5)
+
+
+OPERATORS: dict[str, Any] = {"source": "operator", "origin": "operator", "trust": Trust.OPERATOR, "note": "no"}
+
+
+@pytest.mark.parametrize("reason", [ArchiveReason.WRONG, ArchiveReason.UNWANTED, ArchiveReason.OUTDATED])
+def test_the_persons_new_statement_takes_the_place_of_what_an_operator_archived(reason: ArchiveReason) -> None:
+    before = held(**{**GONE, **OPERATORS, "archive_reason": reason, "importance": 3})
+    change = told(before, lives_in("Boston"), 50, extracted=True)
+    now = change.memory
+    assert (now.id, now.content, now.trust, now.status, now.note) == (
+        before.id, "Lives in Boston", Trust.PERSON, ArchiveStatus.ACTIVE, None,
+    )  # fmt: skip
+    assert (now.archive_reason, now.archived_at, now.valid_to, now.valid_from) == (None, None, None, day(50))
+    assert (now.version, now.versions, now.mentions, now.importance) == (4, 4, 1, 2)
+    [version] = change.versions
+    assert (version.number, version.valid_from, version.valid_to, version.reason, version.trust) == (
+        2, day(20), day(40), f"archived as {reason}", Trust.OPERATOR,
+    )  # fmt: skip
+    dated = told(before, lives_in("Boston", valid_from=day(1)), 50).memory
+    assert dated.valid_from == day(40), "what an operator said about the time before stays as it was"
+
+
+@pytest.mark.parametrize(
+    ("fact", "at", "reason"),
+    [
+        (lives_in("Boston", source="tool:crm"), 50, ArchiveReason.WRONG),
+        (lives_in("Boston", source="agent"), 50, ArchiveReason.OUTDATED),
+        (lives_in("Boston"), 39, ArchiveReason.WRONG),
+        (lives_in("Boston"), 50, ArchiveReason.FOLDED),
+        (lives_in("Denver"), 50, ArchiveReason.WRONG),
+        (lives_in("Denver"), 50, ArchiveReason.UNWANTED),
+    ],
+)
+def test_nothing_else_takes_the_place_of_what_an_operator_archived(
+    fact: Fact, at: float, reason: ArchiveReason
+) -> None:
+    before = held(**{**GONE, **OPERATORS, "archive_reason": reason})
+    assert makes_claim(before, fact, day(at))
+    with pytest.raises(ValueError, match="cannot change a memory of operator"):
+        told(before, fact, at)
+
+
+def test_a_memory_that_becomes_active_or_gets_a_new_text_loses_its_note() -> None:
+    assert told(held(**GONE, note="not so"), lives_in("Denver"), 50).memory.note is None
+    assert told(held(note="corrected"), lives_in("Boston"), 50).memory.note is None
+    assert told(held(note="corrected"), lives_in("Denver"), 50).memory.note == "corrected"
+    assert told(held(**GONE, note="not so"), lives_in("Denver"), 39).memory.note == "not so"
 
 
 def test_a_text_changed_by_hand_keeps_the_earlier_one_with_the_reason() -> None:

@@ -82,6 +82,38 @@ async def test_history_loaded_later_makes_the_sessions_it_would_have_made(
     assert [turn.seq for turn in made] == [1, 2, 3, 1, 2, 1]
 
 
+async def test_an_undated_reply_in_old_history_does_not_join_sessions(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    """Days lie between two questions of which only the person's messages carry a time."""
+    made = []
+    for days in (14, 7):
+        asked = clock.now() - timedelta(days=days)
+        question = NewMessage(role=Role.USER, content="what now?", at=asked)
+        incoming = NewTurn(user_name="ana", messages=(question, NewMessage(role=Role.ASSISTANT, content="wait")))
+        async with db.tx(org) as tx:
+            made.append(await store_turn(tx, person_scope(org, "ana"), incoming, RULES))
+            found = await store.find_session(tx, Scope(org_id=org), made[-1].session_id)
+        assert found is not None
+        assert (found[0].started_at, found[0].last_activity_at) == (asked, asked)
+        assert [message.at for message in made[-1].messages] == [asked, asked]
+    assert made[0].session_id != made[1].session_id
+
+
+def test_a_message_without_a_time_takes_that_of_its_neighbours(clock: ManualClock) -> None:
+    now, old = clock.now(), clock.now() - timedelta(days=9)
+    later = old + timedelta(minutes=5)
+
+    def times(*given: datetime | None) -> list[datetime | None]:
+        said = [NewMessage(role=Role.USER, content="x", at=at) for at in given]
+        return [one.at for one in messages.date_messages(now, said)]
+
+    assert times(old, None) == [old, old]
+    assert times(None, old, None, later, None) == [old, old, old, later, later]
+    assert times(None, None) == [now, now]
+    assert times() == []
+
+
 async def test_personas_have_sessions_and_counts_of_their_own(db: Database, org: str) -> None:
     coach, direct = await say(db, "a", persona="coach"), await say(db, "b")
     assert coach.session_id != direct.session_id

@@ -28,7 +28,13 @@ class MessageIn(ApiModel):
     role: Role
     content: LongText
     name: Label | None = None
-    at: Instant | None = None
+    at: Annotated[
+        Instant | None,
+        Field(
+            description="When it was sent. A message without `at` takes the time of the message before it, or, before "
+            "the first one with `at`, that one's time. If no message of the turn has `at`, all take the present time."
+        ),
+    ] = None
 
     def as_new(self) -> NewMessage:
         """Return the posted message as `sessions` stores it."""

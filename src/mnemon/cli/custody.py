@@ -87,9 +87,9 @@ def import_(
         print_json(done)
         return
     rows, kept = sum(done["stored"].values()), sum(done["kept"].values())
-    left_out = sum(done["forgotten"].values())
-    forgotten = f" {left_out:,} were left out: they had been forgotten here." if left_out else ""
-    out.print(f"{rows:,} rows about {safe_markup(done['userId'])} imported; {kept:,} were there already.{forgotten}")
+    out.print(f"{rows:,} rows about {safe_markup(done['userId'])} imported; {kept:,} were there already.")
+    if left_out := sum(done["forgotten"].values()):
+        out.print(f"{left_out:,} were left out: they had been forgotten here.")
 
 
 def forget(

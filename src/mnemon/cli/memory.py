@@ -142,20 +142,25 @@ def _print_found(found: Any, *, why: bool) -> None:
         out.print(f"[cyan]{safe_markup(card['text'])}[/]")
     if found["entityCards"]:
         out.print()
+    before = None
     for place, hit in enumerate(found["results"], start=1):
-        text, details = _describe_memory(hit["memory"]) if "memory" in hit else _describe_message(hit["message"])
+        memory = hit.get("memory")
+        # A claim is marked as one only directly after what it contradicts.
+        is_claim = bool(memory and before and memory["claimOf"] == before["memoryKey"])
+        text, details = _describe_memory(memory, is_claim=is_claim) if memory else _describe_message(hit["message"])
+        before = memory
         out.print(f"[bold]{place:>2}[/]  {hit['score']:6.3f}  {safe_markup(text)}", soft_wrap=True)
         out.print(f"            [dim]{safe_markup(details)}[/]", soft_wrap=True)
         if why:
             _print_score_parts(hit)
 
 
-def _describe_memory(memory: Any) -> tuple[str, str]:
+def _describe_memory(memory: Any, *, is_claim: bool) -> tuple[str, str]:
     """Return a memory's text, with its source if not the person, and a line of details, both to print."""
     from mnemon.memory.trust import Trust, marked_text
 
     level = Trust(memory["trustLevel"])
-    text = marked_text(memory["content"], level, memory["origin"], is_claim=memory["claimOf"] is not None)
+    text = marked_text(memory["content"], level, memory["origin"], is_claim=is_claim)
     about = [memory["entityLabel"]] if memory["entityLabel"] else []
     pinned = ["pinned"] if memory["pinned"] else []
     importance = f"importance {memory['importance']}"

@@ -12,10 +12,12 @@ from mnemon.console.forms import form_refusal
 from mnemon.console.page_request import PageRequest, PersonFilter, load_person_filter, scope_of
 from mnemon.console.pages import PageContent, page
 from mnemon.errors import Invalid
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import RecallHit, RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import search
 from mnemon.memory.recall.store import list_left_out
+from mnemon.memory.trust import mark_of
 from mnemon.vectors.text_vectors import embed_query
 
 router = APIRouter()
@@ -118,9 +120,13 @@ def _ranking_column(ranking: Ranking, found: RecallResult, limit: int) -> dict[s
 
 def _hit_line(place: int, hit: RecallHit, bar: ScoreBar) -> dict[str, Any]:
     """Return one hit as the recall page shows it: place, text, score, its parts and their bar."""
+    # A claim is marked as one only directly after what it contradicts.
+    is_claim, found = hit.contradicts is not None, hit.found
     return {
         "place": place,
-        "found": hit.found,
+        "found": found,
+        "is_claim": is_claim,
+        "mark": mark_of(found.trust, found.origin, is_claim=is_claim) if isinstance(found, StoredMemory) else None,
         "score": hit.score,
         "parts": dict(hit.parts),
         "weights": dict(hit.weights),

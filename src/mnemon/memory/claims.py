@@ -5,8 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+from mnemon.memory.fact import Fact
+from mnemon.memory.lifecycle import OVERTAKEN, ArchiveReason, ArchiveStatus, has_same_words, may_revive
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.ranking import RankedItem
-from mnemon.memory.trust import Trust, outranks, trust_rank
+from mnemon.memory.trust import Trust, outranks, speaks_for_person, trust_rank
 
 
 class Claimable(Protocol):
@@ -70,6 +73,50 @@ class ShownClaims:
 
 
 NO_CLAIMS = ClaimGroups()
+
+
+def makes_claim(held: StoredMemory, fact: Fact, at: datetime) -> bool:
+    """Say whether a fact stated at this time may not replace the memory under its key, which is trusted more.
+
+    A withdrawn memory counts as never said, and an archived one may give way to the person.
+    """
+    if not outranks(held.trust, fact.effective_trust) or held.is_withdrawn:
+        return False
+    return not _gives_way(held, fact, at)
+
+
+def _gives_way(held: StoredMemory, fact: Fact, at: datetime) -> bool:
+    """Say whether the person's statement takes the place of a more trusted memory that somebody archived."""
+    # Only the person's: a tool or document must not take the place of what an operator archived as wrong.
+    if not speaks_for_person(fact.effective_trust) or held.archived_at is None or at < held.archived_at:
+        return False
+    # What was folded is still in use, as part of the fold.
+    if held.archive_reason is None or held.archive_reason is ArchiveReason.FOLDED:
+        return False
+    # Trusted less, even an application that repeats what was archived as wrong does not undo that.
+    return may_revive(held.archive_reason, same_words=has_same_words(fact.content, held.content), extracted=True)
+
+
+def archive_overtaken(under_key: Iterable[StoredMemory], persona_id: str | None, at: datetime) -> list[StoredMemory]:
+    """Return the persona's active claims of the person among the memories under a key, as archived.
+
+    They contradicted a memory whose place a later statement of the person has taken.
+    """
+    return [
+        replace(
+            one,
+            status=ArchiveStatus.ARCHIVED,
+            archive_reason=ArchiveReason.OUTDATED,
+            archived_at=at,
+            valid_to=at,
+            note=OVERTAKEN,
+        )
+        for one in under_key
+        if one.claim_of is not None
+        and one.persona_id == persona_id
+        and one.status is ArchiveStatus.ACTIVE
+        and speaks_for_person(one.trust)
+    ]
 
 
 def group_claims(held: Iterable[Claimable]) -> ClaimGroups:

@@ -134,7 +134,8 @@ async def _restate_claim(
 def _apply_status(memory: StoredMemory, edit: MemoryEdit, tx: Tx) -> StoredMemory:
     """Return the memory with the status the edit asks for; raise Conflict where that is not possible."""
     if edit.status is ArchiveStatus.ACTIVE and memory.status is ArchiveStatus.ARCHIVED:
-        return _activate_memory(memory)
+        # The old note says why it was archived.
+        return replace(_activate_memory(memory), note=edit.reason)
     if edit.pinned and edit.status is None and memory.status is ArchiveStatus.ARCHIVED:
         raise Conflict("An archived memory cannot be pinned. Restore it first (`status: ACTIVE`).", code="archived")
     if edit.status is ArchiveStatus.ARCHIVED:

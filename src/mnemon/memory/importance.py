@@ -20,8 +20,19 @@ _IDENTITY_PHRASE = re.compile(
     r"|i work as|i'm working as|i am working as|works as|my (job|profession|occupation|role) is)\b",
     re.IGNORECASE,
 )
+_KEY_ATTRIBUTES = frozenset({
+    "address", "city", "date_of_birth", "due_date", "home", "home_address", "home_town", "hometown", "lives_in",
+    "marital_status", "medical_condition", "moved_to", "residence",
+})  # fmt: skip
+_KEY_ATTRIBUTE_WORDS = frozenset({
+    "allergic", "allergies", "allergy", "birthday", "deadline", "deadlines", "diagnosis", "diet",
+    "dietary", "disability", "intolerance", "intolerances", "launch", "medication", "medications", "medicine",
+    "pregnancy", "prescription",
+})  # fmt: skip
+"""Words that make an attribute a key fact wherever they stand in it: `nut_allergy`, `deadline_of_the_beta`."""
 _KEY_FACT = re.compile(
     r"\b(live[sd]? in|moved to|married|divorced|pregnant|born in|allerg\w*|diagnosed|diabetic|vegan|vegetarian"
+    r"|halal|kosher|gluten[- ]free|lactose[- ]intolerant|medications?|prescribed"
     r"|birthday|deadline|launch\w*|due (on|by|in)|ceo|cto|cfo|founder|cofounder|co-founder)\b",
     re.IGNORECASE,
 )
@@ -40,7 +51,8 @@ _HEDGE = re.compile(
 def importance_of(fact: Fact) -> int:
     """Return a fact's importance: 3 pinned or identity, 2 relationship or key fact, 1 remark, 0 passing remark.
 
-    Without quoted words (an application states the fact) only its fields decide.
+    Identity phrases and passing remarks are looked for in quoted words alone: an application that states a fact has
+    worded it itself.
     """
     quote = fact.quoted_text
     if fact.pinned:
@@ -49,13 +61,9 @@ def importance_of(fact: Fact) -> int:
         return fact.importance
     if _is_identity(fact, quote):
         return CRITICAL
-    if fact.fact_type is FactType.RELATIONSHIP:
+    if fact.fact_type is FactType.RELATIONSHIP or _is_key_fact(fact, quote):
         return SIGNIFICANT
-    if quote is None:
-        return STANDARD
-    if _KEY_FACT.search(fact.content) or _KEY_FACT.search(quote):
-        return SIGNIFICANT
-    if fact.fact_type in {FactType.HABIT, FactType.PREFERENCE}:
+    if quote is None or fact.fact_type in {FactType.HABIT, FactType.PREFERENCE}:
         return STANDARD
     return TRIVIAL if _PASSING_REMARK.search(quote) else STANDARD
 
@@ -68,6 +76,14 @@ def _is_identity(fact: Fact, quote: str | None) -> bool:
     if fact.attribute and make_slug(fact.attribute) in _IDENTITY_ATTRIBUTES:
         return True
     return quote is not None and _IDENTITY_PHRASE.search(quote) is not None
+
+
+def _is_key_fact(fact: Fact, quote: str | None) -> bool:
+    """Say whether the fact is one to act on (home, allergy, deadline, …), by its attribute, its text or its quote."""
+    attribute = make_slug(fact.attribute) if fact.attribute else ""
+    if attribute in _KEY_ATTRIBUTES or not _KEY_ATTRIBUTE_WORDS.isdisjoint(attribute.split("_")):
+        return True
+    return any(_KEY_FACT.search(text) for text in (fact.content, quote or ""))
 
 
 def confidence_of(fact: Fact) -> float:

@@ -145,7 +145,7 @@ def _hit_item(hit: RecallHit, value: float) -> LayerItem:
     """Return a found memory or message as an item of the prompt."""
     if isinstance(hit.found, StoredMemory):
         further = hit.claims if hit.found.claim_of is not None else 0
-        return LayerItem(text=hit.found.line_with_claims(further), sources=(hit.found.id,), value=value)
+        return LayerItem(text=hit.found.line_with_claims(further, alone=True), sources=(hit.found.id,), value=value)
     message = hit.found
     text = f"{_speaker_label(message)} at {format_time(message.at)}: {message.content[:_LONGEST_MESSAGE]}"
     return LayerItem(text=text, sources=(message.id,), value=value)

@@ -44,6 +44,8 @@ WITHDRAWN = "withdrawn"
 """The note of a memory, and the reason of a version, whose source was withdrawn: it counts as never said."""
 SET_ASIDE = "said before a more trusted source said otherwise"
 """The note of a claim that would not be one if a withdrawn source had never spoken."""
+OVERTAKEN = "said before the person said otherwise, and that became the fact"
+"""The note of a person's claim that a later statement of theirs replaced, in the place of an archived memory."""
 WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
 """The note of a memory that was a claim before, until it is stated anew."""
 
@@ -75,6 +77,15 @@ def may_revive(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> b
     if not extracted or reason is ArchiveReason.OUTDATED:
         return True
     return not same_words
+
+
+def archive_note(reason: ArchiveReason) -> str:
+    """Return in words why an archived memory stays archived, or why its text became a past version."""
+    return f"archived as {reason}"
+
+
+ARCHIVE_NOTES = frozenset(map(archive_note, ArchiveReason))
+"""The reasons of versions that were archived when another statement took their place."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, ArchiveStatus
+from mnemon.memory.lifecycle import OVERTAKEN, SET_ASIDE, WITHDRAWN, ArchiveReason, ArchiveStatus
 from mnemon.memory.trust import Trust, mark_of, marked_text
 
 
@@ -86,17 +86,20 @@ class StoredMemory:
 
     @property
     def is_set_aside(self) -> bool:
-        """Say whether the memory is a claim that a withdrawal archived, as its source was contradicted later."""
-        return self.archive_reason is ArchiveReason.OUTDATED and self.note == SET_ASIDE
+        """Say whether the memory is a claim that a rule archived, as its source was contradicted later."""
+        return self.archive_reason is ArchiveReason.OUTDATED and self.note in {SET_ASIDE, OVERTAKEN}
 
     @property
     def line(self) -> str:
         """Return the memory as a prompt or card shows it, marked with its source if that is not the person."""
         return self.line_with_claims(0)
 
-    def line_with_claims(self, further_claims: int) -> str:
-        """Return the same line, mentioning the number of further claims that contradict the same memory."""
-        is_claim = self.claim_of is not None
+    def line_with_claims(self, further_claims: int, *, alone: bool = False) -> str:
+        """Return the same line, mentioning the number of further claims that contradict the same memory.
+
+        A claim that is shown `alone`, not after what it contradicts, is not marked as a claim.
+        """
+        is_claim = self.claim_of is not None and not alone
         return marked_text(self.content, self.trust, self.origin, is_claim=is_claim, further_claims=further_claims)
 
 

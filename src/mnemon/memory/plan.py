@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from mnemon.memory.claims import makes_claim
 from mnemon.memory.fact import EntityType, Fact
 from mnemon.memory.importance import confidence_of, importance_of
 from mnemon.memory.keys import claim_key, entity_key, key_of_fact
@@ -22,6 +23,7 @@ from mnemon.memory.lifecycle import (
     SplitCurrent,
     Supersede,
     VersionSpan,
+    archive_note,
     has_same_words,
     may_revive,
     place_statement,
@@ -142,7 +144,7 @@ def skip_if_known(
         )
     if may_revive(held.archive_reason, same_words=True, extracted=True):
         return None
-    return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
+    return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=archive_note(held.archive_reason))
 
 
 def update_memory(
@@ -150,21 +152,28 @@ def update_memory(
 ) -> MemoryChange:
     """Return the change that a fact makes to a stored memory: repeat it, replace it, or enter its history.
 
-    The fact must be trusted at least as much as the memory, or ValueError is raised; a less trusted one becomes a
-    claim.
+    Raises ValueError for a fact that is a claim against the memory.
     """
     # FactBatch makes claims of such facts; reaching this line is a bug of the caller.
-    if outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
+    if makes_claim(held, fact, stamp.at):
         raise ValueError(f"a statement of {fact.effective_trust} cannot change a memory of {held.trust}")
     at = fact.valid_from or stamp.at
     if held.is_withdrawn:
-        return replace_withdrawn(held, fact, stamp)
+        return _replace_memory(held, fact, stamp, until=held.valid_from, reason=WITHDRAWN)
+    if held.archive_reason and held.archived_at and outranks(held.trust, fact.effective_trust):
+        # The person's statement holds since the archiving at most: it does not rewrite more trusted history.
+        fact = replace(fact, valid_from=max(at, held.archived_at))
+        until = max(held.valid_from, held.archived_at)
+        return _replace_memory(held, fact, stamp, until=until, reason=archive_note(held.archive_reason))
     # A statement older than the archiving cannot undo it: it only enters the history below.
     if held.archive_reason and held.archived_at and stamp.at >= held.archived_at:
         same = has_same_words(fact.content, held.content)
         if not may_revive(held.archive_reason, same_words=same, extracted=extracted):
-            return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
-        held = replace(held, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None)
+            return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=archive_note(held.archive_reason))
+        # The note says why it was archived, which it no longer is.
+        held = replace(
+            held, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None, note=None
+        )
     # Against statements of its own trust, or more, times decide the order as usual.
     if outranks(fact.effective_trust, held.trust) and not _has_later_equal(past, fact.effective_trust, at):
         return _take_over(held, past, fact, at, stamp)
@@ -190,8 +199,8 @@ def update_memory(
     return change
 
 
-def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> MemoryChange:
-    """Return the change that replaces a withdrawn memory by a fact; of the withdrawn one, only the history stays."""
+def _replace_memory(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, until: datetime, reason: str) -> MemoryChange:
+    """Return the change that replaces a withdrawn or archived memory by a fact; of the old one, only history stays."""
     fresh = create_memory(fact, stamp, id=held.id, persona_id=held.persona_id, claim_of=held.claim_of).memory
     memory = replace(
         fresh,
@@ -200,7 +209,7 @@ def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> Memo
         version=held.versions + 1,
         versions=held.versions + 1,
     )
-    version = version_of(held, number=held.version, until=held.valid_from, reason=WITHDRAWN)
+    version = version_of(held, number=held.version, until=until, reason=reason)
     return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
 
 
@@ -316,6 +325,8 @@ def _supersede_memory(
         trust=fact.effective_trust,
         confidence=confidence_of(fact),
         mentions=1,
+        # A note is about the earlier text.
+        note=None,
         valid_from=since,
         stated_at=since,
         version=held.versions + 1,

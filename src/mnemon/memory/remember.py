@@ -11,6 +11,7 @@ from datetime import datetime
 from mnemon.db.tx import Tx
 from mnemon.event_loop import with_pauses
 from mnemon.memory import store, vector_store
+from mnemon.memory.claims import archive_overtaken, makes_claim
 from mnemon.memory.fact import Fact, QuoteLocation
 from mnemon.memory.importance import importance_after_use
 from mnemon.memory.keys import claim_key, content_hash, key_of_fact, legacy_claim_key
@@ -61,7 +62,7 @@ async def remember_facts(
         batch.apply_fact(number, fact, tx.new_id)
         async for number, fact in with_pauses(enumerate(facts), _FACTS_BETWEEN_PAUSES)
     ]
-    await store.write_changes(tx, scope, changes)
+    await store.write_changes(tx, scope, [*changes, *await _overtaken_claims(tx, scope, batch)])
     await store.write_provenance(tx, scope, batch.grounds)
     await _raise_importance(tx, scope, batch)
     await store_vectors(tx, scope, changes, vectors, revision=stamp.revision)
@@ -88,6 +89,8 @@ class FactBatch:
     """Positions of facts that were forgotten."""
     grounds: list[tuple[str, QuoteLocation, str]] = field(default_factory=list)
     """Statements to record: memory id, location of the quote, content hash."""
+    taken: list[MemoryPlace] = field(default_factory=list)
+    """Places of more trusted, archived memories that a fact of the person took."""
 
     @classmethod
     def empty(cls, stamp: WriteStamp, *, persona_id: str | None = None) -> "FactBatch":
@@ -114,7 +117,7 @@ class FactBatch:
         # The same words at the same place of the same message: this turn is being reflected again.
         if held and fact.ground and _statement_key(held.id, fact.ground, digest) in self.recorded:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why="already on record")
-        if held and outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
+        if held and makes_claim(held, fact, self.stamp.at):
             return MemoryChange(
                 outcome=MemoryOutcome.SKIPPED, memory=held, why=f"a more trusted source says otherwise: {held.trust}"
             )
@@ -127,6 +130,8 @@ class FactBatch:
         if number in self.forgotten:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held or change.memory, why="forgotten")
         if change.outcome is not MemoryOutcome.SKIPPED:
+            if held and outranks(held.trust, change.memory.trust) and not held.is_withdrawn:
+                self.taken.append(place)
             self._record_change(place, change)
             if fact.ground:
                 self.recorded.add(_statement_key(change.memory.id, fact.ground, digest))
@@ -137,7 +142,7 @@ class FactBatch:
         """Return the more trusted memory under the key, of this persona or of all; None if there is none."""
         places = dict.fromkeys(((persona_id, key), (None, key)))
         held = [self.held[place] for place in places if place in self.held]
-        return next((one for one in held if outranks(one.trust, fact.effective_trust) and not one.is_withdrawn), None)
+        return next((one for one in held if makes_claim(one, fact, self.stamp.at)), None)
 
     def _skip_known(self, persona_id: str | None, fact: Fact, more_trusted: StoredMemory) -> MemoryChange | None:
         """Return the change for a fact that repeats a more trusted memory; None if it says something else."""
@@ -206,6 +211,15 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
 def _statement_key(memory_id: str, ground: QuoteLocation, digest: str) -> store.StatementKey:
     """Return what identifies a recorded statement: memory, message, position and hash of the content."""
     return (memory_id, ground.message_id, ground.start, ground.end, digest)
+
+
+async def _overtaken_claims(tx: Tx, scope: Scope, batch: FactBatch) -> list[MemoryChange]:
+    """Return the changes that archive the person's claims where a later statement of theirs has become the fact."""
+    return [
+        MemoryChange(outcome=MemoryOutcome.UPDATED, memory=replace(claim, revision=batch.stamp.revision))
+        for persona_id, key in dict.fromkeys(batch.taken)
+        for claim in archive_overtaken(await store.under_key(tx, scope, key), persona_id, tx.now)
+    ]
 
 
 async def _raise_importance(tx: Tx, scope: Scope, batch: FactBatch) -> None:

@@ -1,7 +1,7 @@
 """The `messages` table: every message, verbatim."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from psycopg.types.json import Jsonb
@@ -24,7 +24,7 @@ class NewMessage:
     content: str
     name: str | None = None
     at: datetime | None = None
-    """When it was sent; None for the time of storing."""
+    """When it was sent; None for the time of the messages around it (`date_messages`), or of storing."""
     tool_requests: tuple[ToolRequest, ...] = ()
     """On a reply: the tool calls it made."""
     tool_id: str | None = None
@@ -43,6 +43,19 @@ class StoredMessage:
     place: int
     """Its own position in the turn."""
     revision: int
+
+
+def date_messages(now: datetime, messages: Sequence[NewMessage]) -> tuple[NewMessage, ...]:
+    """Return a turn's messages, each with a time: its own, the previous message's, or that of the first one dated.
+
+    Otherwise a turn of old history with one message undated would last until now, and join sessions that lie between.
+    """
+    latest = next((message.at for message in messages if message.at is not None), now)
+    dated: list[NewMessage] = []
+    for message in messages:
+        latest = message.at or latest
+        dated.append(replace(message, at=latest))
+    return tuple(dated)
 
 
 def prepare_messages(

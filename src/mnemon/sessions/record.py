@@ -46,7 +46,8 @@ async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionB
     The person's row is locked first, so that two simultaneous messages find the same session and are stored one after
     the other.
     """
-    at, until = _turn_span(tx.now, incoming.messages)
+    new_messages = messages.date_messages(tx.now, incoming.messages)
+    at, until = _turn_span(tx.now, new_messages)
     # One round trip: the sessions are read behind the statement that takes the person's lock.
     revision, (scope, named, known) = await tx.gather(
         ensure_person_revision(tx, scope, incoming.user_name),
@@ -54,7 +55,7 @@ async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionB
     )
     user_texts = tuple(message.content for message in incoming.messages if message.role is Role.USER)
     entered = await _enter_session(tx, scope, TurnArrival(at=at, until=until, said=user_texts), named, known, boundary)
-    stored, rows = messages.prepare_messages(tx, incoming.messages)
+    stored, rows = messages.prepare_messages(tx, new_messages)
     turn = Turn(
         id=tx.new_id("trn"),
         session_id=entered.session.id,

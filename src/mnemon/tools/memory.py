@@ -83,7 +83,8 @@ def _hit_json(hit: RecallHit) -> dict[str, object]:
             "trust": coarse_trust(found.trust),
             "trustLevel": found.trust,
             "origin": found.origin,
-            "claimOf": found.claim_of,
+            # A claim that is found alone contradicts nothing that is known.
+            "claimOf": found.claim_of if hit.contradicts else None,
             **({"claims": hit.claims} if hit.claims else {}),
         }
     # The name of a tool's message is the caller's choice, so it must not pass for a person's.

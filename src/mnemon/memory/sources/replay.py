@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import count
 
 from mnemon.memory.fact import Fact, FactEntity
-from mnemon.memory.lifecycle import WITHDRAWN, ArchiveStatus, has_same_words
+from mnemon.memory.lifecycle import ARCHIVE_NOTES, WITHDRAWN, ArchiveStatus, has_same_words
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import WriteStamp
 from mnemon.memory.remember import FactBatch, MemoryPlace
@@ -76,7 +76,9 @@ def _utterances_without(
             for at in _times_since_restore(row, versions, restored) if row.version in restored else times:
                 yield _build_utterance(row, row, at, number)
         for one in versions:
-            if one.origin != origin and one.reason != WITHDRAWN and one.number not in restored:
+            # What was archived when another statement took its place must not become the fact again.
+            stands = one.reason != WITHDRAWN and one.reason not in ARCHIVE_NOTES
+            if one.origin != origin and stands and one.number not in restored:
                 for at in _utterance_times(one, max(one.valid_from, one.recorded_at), versions):
                     yield _build_utterance(row, one, at, number)
 
