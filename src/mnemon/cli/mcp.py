@@ -57,7 +57,7 @@ async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
     from mnemon.access.rate import RateLimit
     from mnemon.cli.services import assert_embedder, open_services, require_organization
     from mnemon.logs import configure_logs
-    from mnemon.mcp.server import serve_stdio
+    from mnemon.mcp.stdio import serve_stdio
     from mnemon.sessions.people import ensure_person
     from mnemon.sessions.record import find_named_session
 
