@@ -229,7 +229,7 @@ async def test_requests_that_were_read_before_stdin_ended_are_answered(database_
     )
     assert await made.wait() == 0
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": hello},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "remember", "arguments": {"content": "Owns a boat"}}},

@@ -5,8 +5,8 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 import typer
 
 from mnemon.cli.main import app
@@ -28,12 +28,17 @@ def quoted_commands() -> Iterator[tuple[str, str]]:
 
 def missing_options(words: list[str]) -> list[str]:
     """The required options that a command lacks."""
-    command: click.Command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     for word in words:
-        if isinstance(command, click.Group) and word in command.commands:
-            command = command.commands[word]
-    required = [one for one in command.params if isinstance(one, click.Option) and one.required]
+        # Not by its class: Typer brings a copy of Click's.
+        command = getattr(command, "commands", {}).get(word, command)
+    required = [one for one in command.params if one.param_type_name == "option" and one.required and not one.prompt]
     return [one.opts[0] for one in required if not set(one.opts) & set(words)]
+
+
+def test_a_missing_option_is_found() -> None:
+    assert missing_options(["mnemon", "keys", "create"]) == ["--name"]
+    assert missing_options(["mnemon", "keys", "create", "--name", "laptop"]) == []
 
 
 def test_a_quoted_command_names_every_required_option() -> None:

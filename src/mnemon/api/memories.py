@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.memory_shapes import (
+    BatchBody,
     BatchIn,
     MemoryIn,
     MemoryOut,
@@ -51,8 +52,7 @@ async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRIT
 
 @router.post("/batch", responses=write_responses(list[StatedOut]))
 async def remember_batch(
-    body: Annotated[list[MemoryIn], Query(max_length=1000)] | BatchIn,
-    door: Annotated[Door, needs(Grant.MEMORY_WRITE)],
+    body: Annotated[BatchBody, Body()], door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
     """Store up to 1,000 facts in order, all of them or none."""
     given = body.memories if isinstance(body, BatchIn) else body
