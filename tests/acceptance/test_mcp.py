@@ -204,6 +204,23 @@ async def test_a_bound_key_names_nobody_else(server: Served) -> None:
     assert refused.status_code == 403
 
 
+async def test_a_bound_key_over_stdio_needs_no_name_of_its_person(server: Served, tmp_path: Path) -> None:
+    key = await asyncio.to_thread(lambda: server.key("acme", user="bob"))
+    program = StdioServerParameters(
+        command=str(Path(sys.executable).parent / "mnemon"),
+        args=["mcp", "--key", key],
+        env={**os.environ, "MNEMON_DATABASE_URL": server.database_url, "MNEMON_DATA_DIR": str(tmp_path)},
+    )
+    async with stdio_client(program) as streams, ClientSession(streams[0], streams[1]) as session:
+        await session.initialize()
+        await session.call_tool("remember", {"content": "Is a morning person"})
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S) as client:
+        (held,) = client.get("/api/memories", params={"userId": "bob"}).json()["data"]
+        own = client.get("/api/key").json()["data"]
+    assert held["content"] == "Is a morning person"
+    assert (own["userId"], "memory:write" in own["scopes"], own["expiresAt"]) == ("bob", True, None)
+
+
 async def test_the_same_over_stdio(database_url: str, tmp_path: Path) -> None:
     program = StdioServerParameters(
         command=str(Path(sys.executable).parent / "mnemon"),
@@ -300,6 +317,12 @@ def test_what_is_no_json_is_refused_with_its_code(server: Served, body: str) -> 
     refused = call(body, server, server.key("acme"))
     error = {"code": -32700, "message": "The body is not JSON. Send valid JSON. (malformed_json)"}
     assert (refused.status_code, refused.json()) == (400, {"jsonrpc": "2.0", "id": None, "error": error})
+
+
+def test_an_error_of_the_protocol_itself_has_its_number_and_no_code_of_ours(server: Served) -> None:
+    error = call('{"jsonrpc": "2.0", "id": 1, "method": "tools/knit"}', server, server.key("acme")).json()["error"]
+    assert error["code"] == -32601
+    assert not error["message"].endswith(")")
 
 
 def test_a_resource_that_does_not_exist_is_refused_with_its_code(server: Served) -> None:

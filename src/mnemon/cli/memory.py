@@ -114,15 +114,7 @@ def recall(
     elif found["results"]:
         _print_found(found, why=why)
     else:
-        named = {"--user": user, "--persona": persona}
-        words = [
-            "mnemon",
-            "remember",
-            "Lives in Austin",
-            *(w for name, one in named.items() if one for w in (name, one)),
-        ]
-        step = safe_markup(shlex.join(words))
-        out.print(f"Nothing is remembered about that yet. Try: [bold]{step}[/]", soft_wrap=True)
+        _print_none_found({"--user": user, "--persona": persona})
 
 
 def _parse_entity(about: str | None) -> Any:
@@ -161,6 +153,13 @@ def _print_found(found: Any, *, why: bool) -> None:
         out.print(f"            [dim]{safe_markup(details)}[/]", soft_wrap=True)
         if why:
             _print_score_parts(hit)
+
+
+def _print_none_found(named: dict[str, str | None]) -> None:
+    """Print that nothing was found, and the command that stores something for the person and persona named."""
+    options = [word for option, name in named.items() if name is not None for word in (option, name)]
+    step = " ".join(['mnemon remember "Lives in Austin"', *map(shlex.quote, options)])
+    out.print(f"Nothing is remembered about that yet. Try: [bold]{safe_markup(step)}[/]", soft_wrap=True)
 
 
 def _describe_memory(memory: Any) -> tuple[str, str]:
