@@ -57,7 +57,7 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
         "GET /api/engagement", "GET /api/engagement/history",
     ),
     Concerns.NOBODY: (
-        "GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/models", "GET /v1/models/{model_id}",
+        "GET /healthz", "GET /readyz", "GET /metrics", "GET /api/key", "GET /v1/models", "GET /v1/models/{model_id}",
     ),
 }  # fmt: skip
 RULES = {route: concerns for concerns, routes in _ROWS.items() for route in routes}
