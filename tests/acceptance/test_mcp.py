@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -203,6 +204,23 @@ async def test_a_bound_key_names_nobody_else(server: Served) -> None:
     assert refused.status_code == 403
 
 
+async def test_a_bound_key_over_stdio_needs_no_name_of_its_person(server: Served, tmp_path: Path) -> None:
+    key = await asyncio.to_thread(lambda: server.key("acme", user="bob"))
+    program = StdioServerParameters(
+        command=str(Path(sys.executable).parent / "mnemon"),
+        args=["mcp", "--key", key],
+        env={**os.environ, "MNEMON_DATABASE_URL": server.database_url, "MNEMON_DATA_DIR": str(tmp_path)},
+    )
+    async with stdio_client(program) as streams, ClientSession(streams[0], streams[1]) as session:
+        await session.initialize()
+        await session.call_tool("remember", {"content": "Is a morning person"})
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S) as client:
+        (held,) = client.get("/api/memories", params={"userId": "bob"}).json()["data"]
+        own = client.get("/api/key").json()["data"]
+    assert held["content"] == "Is a morning person"
+    assert (own["userId"], "memory:write" in own["scopes"], own["expiresAt"]) == ("bob", True, None)
+
+
 async def test_the_same_over_stdio(database_url: str, tmp_path: Path) -> None:
     program = StdioServerParameters(
         command=str(Path(sys.executable).parent / "mnemon"),
@@ -218,6 +236,44 @@ async def test_the_same_over_stdio(database_url: str, tmp_path: Path) -> None:
         await session.call_tool("remember", {"content": "Is a morning person"})
         found = await session.call_tool("recall", {"query": "morning"})
     assert found.structured_content["results"][0]["content"] == "Is a morning person"
+
+
+async def test_requests_that_were_read_before_stdin_ended_are_answered(database_url: str, tmp_path: Path) -> None:
+    program = str(Path(sys.executable).parent / "mnemon")
+    environment = {**os.environ, "MNEMON_DATABASE_URL": database_url, "MNEMON_DATA_DIR": str(tmp_path)}
+    made = await asyncio.create_subprocess_exec(
+        program, "orgs", "create", "acme", env=environment, stdout=asyncio.subprocess.DEVNULL
+    )
+    assert await made.wait() == 0
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "remember", "arguments": {"content": "Owns a boat"}}},
+        {"id": 3, "method": "tools/call", "params": {"name": "list_todos", "arguments": {}}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in messages)
+    piped = await asyncio.create_subprocess_exec(
+        *(program, "mcp", "--user", "ann", "--org", "acme"),
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    written, _ = await asyncio.wait_for(piped.communicate(lines.encode()), HANGS_S)
+    answers = {one["id"]: one for one in map(json.loads, written.splitlines())}
+    assert piped.returncode == 0
+    assert sorted(answers) == [1, 2, 3]
+    assert answers[2]["result"]["structuredContent"]["content"] == "Owns a boat"
+    assert "error" not in answers[3]
+
+
+async def test_what_needs_a_session_says_where_to_name_it(server: Served) -> None:
+    async with connected(server) as session:
+        expected = await session.call_tool("expect", {"action": "save", "expected_outcome": "a file"})
+        reported = await session.call_tool("report_result", {"action": "save"})
+    for refused in (expected, reported):
+        assert "(no_session)" in text_of(refused)
+        assert "/mcp?userId=…&sessionId=…" in text_of(refused)
 
 
 def call(message: str, server: Served, key: str, **headers: str) -> httpx2.Response:
@@ -251,8 +307,29 @@ def test_what_is_no_message_is_refused_in_plain_words(server: Served, message: s
     body = refused.json()
     assert (body["jsonrpc"], body["id"], body["error"]["code"]) == ("2.0", None, -32600)
     assert step in body["error"]["message"]
+    assert body["error"]["message"].endswith(" (malformed_message)")
     with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S) as client:
         assert client.get("/api/memories", params={"userId": "ann"}).json()["data"] == []
+
+
+@pytest.mark.parametrize("body", ["", "{", '{"jsonrpc": "2.0", "id": 1,}', "nope"])
+def test_what_is_no_json_is_refused_with_its_code(server: Served, body: str) -> None:
+    refused = call(body, server, server.key("acme"))
+    error = {"code": -32700, "message": "The body is not JSON. Send valid JSON. (malformed_json)"}
+    assert (refused.status_code, refused.json()) == (400, {"jsonrpc": "2.0", "id": None, "error": error})
+
+
+def test_an_error_of_the_protocol_itself_has_its_number_and_no_code_of_ours(server: Served) -> None:
+    error = call('{"jsonrpc": "2.0", "id": 1, "method": "tools/knit"}', server, server.key("acme")).json()["error"]
+    assert error["code"] == -32601
+    assert not error["message"].endswith(")")
+
+
+def test_a_resource_that_does_not_exist_is_refused_with_its_code(server: Served) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "mnemon://entities/person:no"}}
+    error = call(json.dumps(message), server, server.key("acme")).json()["error"]
+    assert error["code"] == -32602
+    assert error["message"].endswith(" (not_found)")
 
 
 @pytest.mark.parametrize("number", ["7", '"seven"', "0", "12345678901234567890"])

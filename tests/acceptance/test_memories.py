@@ -300,3 +300,20 @@ def test_the_same_request_twice_counts_once(client: Client) -> None:
     again = client.post("/api/memories", json=body, headers=headers)
     assert first.json()["data"] == again.json()["data"]
     assert held(client)[0]["mentions"] == 1
+
+
+def test_a_change_is_refused_when_the_text_is_another_version_than_the_one_read(client: Client) -> None:
+    memory = remember(client, "Lives in Austin, Texas", attribute="home")
+    at = f"/api/memories/{memory['id']}"
+    tag = client.get(at).headers["ETag"]
+    assert tag == '"1"'
+    assert client.patch(at, json={"content": "Lives in Dallas, Texas"}, headers={"If-Match": tag}).status_code == 200
+    late = client.patch(at, json={"content": "Lives in Rome"}, headers={"If-Match": tag})
+    assert (late.status_code, late.json()["code"]) == (412, "stale")
+    assert "version 2, not 1" in late.json()["detail"]
+    assert client.get(at).json()["data"]["content"] == "Lives in Dallas, Texas"
+    tag = client.get(at).headers["ETag"]
+    assert client.patch(at, json={"pinned": True}, headers={"If-Match": tag}).status_code == 200
+    assert client.patch(at, json={"pinned": False}, headers={"If-Match": "*"}).status_code == 200
+    odd = client.patch(at, json={"pinned": True}, headers={"If-Match": '"x"'})
+    assert (odd.status_code, odd.json()["code"]) == (422, "bad_if_match")

@@ -102,3 +102,10 @@ def test_what_a_source_said_is_listed_and_taken_back(mnemon: Mnemon) -> None:
     again = json.loads(mnemon("withdraw", "cli", "--user", "me", "--yes", "--json").stdout)
     assert (again["origin"], again["total"]) == ("cli", 0)
     assert mnemon("withdraw", "cli", "--user", "nobody", "--yes").exit_code == 3
+
+
+def test_the_next_step_for_nothing_found_names_the_same_person(mnemon: Mnemon) -> None:
+    assert 'Try: mnemon remember "Lives in Austin"\n' in mnemon("recall", "where").stdout
+    found = mnemon("recall", "where", "--user", "cat o'nine", "--persona", "coach")
+    step = """Try: mnemon remember "Lives in Austin" --user 'cat o'"'"'nine' --persona coach\n"""
+    assert step in found.stdout

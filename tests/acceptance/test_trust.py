@@ -124,6 +124,19 @@ def test_a_claim_cannot_be_pinned(client: Client) -> None:
     assert (answer.status_code, answer.json()["code"]) == (409, "claim")
 
 
+def test_the_way_out_that_a_pinned_claim_is_told_leads_to_a_pin(client: Client) -> None:
+    state(client, ALLERGIC, source="operator")
+    claim = state(client, POISON)
+    assert claim["claimOf"] is not None
+    refused = client.patch(f"/api/memories/{claim['id']}", json={"pinned": True}).json()
+    assert "An operator" in refused["detail"]
+    assert "`source: operator`" in refused["detail"]
+    stated = state(client, POISON, source="operator")
+    assert stated["claimOf"] is None
+    pinned = client.patch(f"/api/memories/{stated['id']}", json={"pinned": True})
+    assert (pinned.status_code, pinned.json()["data"]["pinned"]) == (200, True)
+
+
 def test_only_a_key_of_the_whole_organization_speaks_for_the_operator(server: Served, client: Client) -> None:
     bound = httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.key(user='anna')}"})
     body = {"userId": "anna", "type": "PROFILE", "content": POISON, "source": "operator"}

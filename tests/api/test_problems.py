@@ -39,7 +39,15 @@ def test_a_refused_request_is_told_in_plain_words(database_url: str, tmp_path: P
     with served(database_url, tmp_path, worker=False, model="offline") as server:
         client = server.client()
         wrong = client.post("/api/memories", json={"userId": "ann", "type": "NONSENSE", "content": "x"})
-        assert {one["pointer"] for one in _problem(wrong, 422)["errors"]} == {"/type"}
+        expected = "Input should be 'PROFILE', 'PEOPLE' or 'PROJECT', or 'OPEN_LOOP'"
+        assert _problem(wrong, 422)["errors"] == [{"pointer": "/type", "detail": expected}]
+        batch = [{"userId": "ann", "type": "NONSENSE", "content": "x"}]
+        refused = _problem(client.post("/api/memories/batch", json=batch), 422)["errors"]
+        assert refused == [{"pointer": "/0/type", "detail": expected}]
+        refused = _problem(client.post("/api/memories/batch", json={"memories": batch}), 422)["errors"]
+        assert refused == [{"pointer": "/memories/0/type", "detail": expected}]
+        status = _problem(client.get("/api/memories?userId=ann&status=GONE"), 422)["errors"]
+        assert status == [{"pointer": "?status", "detail": "Input should be 'ACTIVE' or 'ARCHIVED', or 'ALL'"}]
         nothing = client.post("/api/memories", headers={"Content-Type": "application/json"})
         assert _problem(nothing, 422)["errors"] == [{"pointer": "/", "detail": "There is no body; send a JSON object"}]
         listed = client.post("/api/memories", content="[]", headers={"Content-Type": "application/json"})

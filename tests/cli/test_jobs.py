@@ -4,13 +4,17 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 
 import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
+from mnemon.api.jobs import KindOfJob
+from mnemon.app import all_job_kinds, make_services
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
+from mnemon.settings import Settings
 
 Mnemon = Callable[..., Result]
 NO_KEY = "model_refused: The model's server refused the key."
@@ -68,7 +72,16 @@ def test_jobs_are_listed_with_their_error_and_with_what_they_wait_for(mnemon: Mn
     assert NO_KEY in words
     assert "waits for job_2" in words
     assert mnemon("jobs", "list", "--status", "done").exit_code == 2
+    assert set(listed(mnemon, "--kind", "spine")) == set()
+    wrong = mnemon("jobs", "list", "--kind", "reflect")
+    assert wrong.exit_code == 2
+    assert "'reflection'" in wrong.stderr
     assert "No running jobs" in mnemon("jobs", "list", "--status", "running", "--org", "acme").stdout
+
+
+async def test_the_kinds_to_filter_by_are_those_of_the_worker(database_url: str, tmp_path: Path) -> None:
+    async with make_services(Settings(data_dir=tmp_path), database_url) as services:
+        assert set(get_args(KindOfJob)) == set(all_job_kinds(services))
 
 
 def test_every_parked_job_of_the_organization_is_due_again_with_all_its_tries(mnemon: Mnemon) -> None:

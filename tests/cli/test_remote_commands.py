@@ -261,7 +261,12 @@ def test_a_bound_key_reaches_its_person_alone(mnemon: Program) -> None:
     with_key = ("--url", mnemon.server.url, "--key", mnemon.server.key("acme", user="ann"))
     assert mnemon("remember", "Sails", "--user", "ann", *with_key).exit_code == 0
     assert "Sails" in mnemon("recall", "boats", "--user", "ann", *with_key).stdout
+    assert "Sails" in mnemon("recall", "boats", *with_key).stdout, "without --user it is the key's own person"
+    assert json.loads(mnemon("remember", "Rows", "--json", *with_key).stdout)["userId"] == "ann"
+    assert mnemon("chat", "Hello", *with_key).exit_code == 0
     assert "bound to one person" in mnemon("recall", "boats", "--user", "ben", *with_key, code=4).stderr
+    unbound = ("--url", mnemon.server.url, "--key", mnemon.server.key("acme"))
+    assert json.loads(mnemon("remember", "Rows", "--json", *unbound).stdout)["userId"] == "me"
     assert "`agents:read`" in mnemon("agents", "list", *with_key, code=4).stderr
     # Against the local server, too: a key that is named counts instead of the operator's rights.
     with announced(mnemon.server):

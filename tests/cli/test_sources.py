@@ -49,6 +49,8 @@ def test_what_a_source_said_is_listed_with_its_ids(mnemon: Mnemon, database_url:
     assert mnemon("withdraw", "tool:crm", "--user", "ann", "--yes").exit_code == 0
     counts = mnemon("sources", "ann").stdout.splitlines()
     assert counts[1] == "tool:crm  tool  0 active (0 claims), 2 archived, 0 past, 0 todos"
+    said_by(mnemon, database_url, "tool:web", "Lives in Oslo", user="ben", claim_of="profile|person|self|fact|home")
+    assert mnemon("sources", "ben").stdout == "tool:web  tool  1 active (1 claim), 0 archived, 0 past, 0 todos\n"
     listed = mnemon("sources", "ann", "tool:crm")
     assert {line.split("  ")[0] for line in listed.stdout.splitlines()} == {one, two}
     assert "Owns a boat" in listed.stdout

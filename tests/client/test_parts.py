@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from mnemon import client
+from mnemon.client import errors
 from mnemon.client.events import Event, Verifications, decode_event
 from mnemon.sse import SseParser
 
@@ -31,6 +33,11 @@ def test_an_expectation_is_told_once_when_it_is_settled() -> None:
     assert (verified.confirmed, verified.version, verified.session_id) == (False, 2, "ses_1")
     assert known.of(update(3, "failed")) == []
     assert known.of(Event(kind="delta", data={})) == []
+
+
+def test_every_error_of_the_client_can_be_imported_from_it() -> None:
+    raised = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    assert raised <= set(client.__all__)
 
 
 def test_importing_the_client_pulls_in_no_server_code() -> None:

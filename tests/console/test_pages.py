@@ -193,7 +193,19 @@ def test_without_a_sign_in_every_page_leads_to_it(server: Served) -> None:
             page = stranger.get(address)
             assert page.status_code == 303, address
             assert page.headers["location"].startswith("/sign-in?next="), address
-            assert stranger.get(twin(address)).status_code == 401, address
+            data = stranger.get(twin(address))
+            assert (data.status_code, data.json()["code"]) == (401, "unauthenticated"), address
+            assert "You are not signed in" in data.json()["detail"], address
+            assert "sign-in link" not in data.json()["detail"], "no link was used"
+            assert "/sign-in" in data.json()["detail"], address
+
+
+def test_the_sources_page_calls_the_level_as_the_api_does(client: httpx2.Client, browser: httpx2.Client) -> None:
+    body = {"userId": "ann", "type": "PROFILE", "content": "Owns a boat", "source": "tool:crm"}
+    assert client.post("/api/memories", json=body).status_code == 201
+    (shown,) = browser.get("/sources.json?user=ann").json()["found"]
+    assert shown["trust_level"] == client.get("/api/sources?userId=ann").json()["data"][0]["trustLevel"] == "tool"
+    assert "trust" not in shown
 
 
 def test_a_key_sees_what_its_scopes_allow(server: Served) -> None:

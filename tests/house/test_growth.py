@@ -26,7 +26,7 @@ LARGE = 64_000
 
 OURS = {
     "access": "keys and tokens of at most 120 characters, matched as a whole",
-    "api/agentstate.py": "an ETag, matched as a whole with bounded counts",
+    "api/models.py": "an ETag, matched as a whole with bounded counts",
     "cli": "the operator's own terminal, and what the server wrote",
     "console/forms.py": "names of our own fields",
     "db": "statements of ours and what PostgreSQL says",

@@ -61,7 +61,7 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
         "POST /api/engagement/hypotheses/{hypothesis_id}/archive",
     ),
     Concerns.NOBODY: (
-        "GET /healthz", "GET /readyz", "GET /metrics", "GET /v1/models", "GET /v1/models/{model_id}",
+        "GET /healthz", "GET /readyz", "GET /metrics", "GET /api/key", "GET /v1/models", "GET /v1/models/{model_id}",
     ),
 }  # fmt: skip
 RULES = {route: concerns for concerns, routes in _ROWS.items() for route in routes}

@@ -132,12 +132,12 @@ def unknown_key() -> Unauthenticated:
 
 def revoked_key() -> Unauthenticated:
     """Return the Unauthenticated error for an API key that was revoked."""
-    return Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
+    return Unauthenticated("The key was revoked. `mnemon keys create --name laptop` makes another.", code="key_revoked")
 
 
 def expired_key() -> Unauthenticated:
     """Return the Unauthenticated error for an API key that has expired."""
-    return Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
+    return Unauthenticated("The key has expired. `mnemon keys create --name laptop` makes another.", code="key_expired")
 
 
 def limit_to_maker(

@@ -5,7 +5,6 @@ so these shapes are no ApiModels.
 """
 
 import json
-import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -32,7 +31,7 @@ from mnemon.agentstate.state import (
 )
 from mnemon.agentstate.store import ChangeAuthor, HitRate, StateEntry, StoredState, load_hit_rates
 from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
-from mnemon.api.models import ApiModel, Instant, Name, decode_cursor, error_line
+from mnemon.api.models import ApiModel, IfMatch, Instant, Name, decode_cursor, error_line, parse_if_match, version_tag
 from mnemon.clock import format_time
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, Malformed, NotFound
@@ -112,7 +111,6 @@ router = APIRouter(prefix="/api", tags=["agent state"], route_class=JsonRoute)
 SessionId = Annotated[str, Path(max_length=200)]
 ReadDoor = Annotated[Door, needs(Grant.AGENT_STATE_READ)]
 WriteDoor = Annotated[Door, needs(Grant.AGENT_STATE_WRITE)]
-_ETAG = re.compile(r'(?:W/)?"?(\d{1,15})"?')
 _HEARTBEAT_EVERY = 15
 """Empty batches of the journal, about one a second, after which a comment keeps the connection open."""
 
@@ -143,7 +141,7 @@ async def get_agent_state(session_id: SessionId, door: ReadDoor) -> Response:
     """Return the agent state of a session; empty at version 0 before anything was recorded."""
     async with door.tx() as tx:
         held = await store.load_state(tx, await _session_scope(tx, door, session_id), session_id)
-    return door.reply(state_document(held), headers={"ETag": f'"{held.version}"'})
+    return door.reply(state_document(held), headers=version_tag(held.version))
 
 
 @router.get("/sessions/{session_id}/agent-state/history", responses=responses_for(EntryOut, page=True))
@@ -166,10 +164,10 @@ async def patch_agent_state(
     session_id: SessionId,
     door: WriteDoor,
     body: PatchBody,
-    if_match: Annotated[str | None, Header(description='The version that was read, like "3"; * for any.')] = None,
+    if_match: IfMatch = None,
 ) -> Response:
     """Apply an update to the version named in `If-Match`; `reported` lists the parts that could not be applied."""
-    version = _parse_if_match(if_match)
+    version = parse_if_match(_require_if_match(if_match))
 
     async def apply_patch(tx: Tx) -> AmendResult:
         """Lock the person and the session's state, apply the patch and return the outcome; raise Stale."""
@@ -288,19 +286,14 @@ async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) 
         yield error_line(over.reason)
 
 
-def _parse_if_match(if_match: str | None) -> int | None:
-    """Return the version in an If-Match header, None for `*`; raise Invalid when missing or malformed."""
+def _require_if_match(if_match: str | None) -> str:
+    """Return the If-Match header; raise Invalid without one."""
     if if_match is None:
         raise Invalid(
             'Say which version the change is for: `If-Match: "<version>"`, as GET gives it in `version` and ETag.',
             code="if_match_required",
         )
-    if if_match.strip() == "*":
-        return None
-    found = _ETAG.fullmatch(if_match.strip())
-    if found is None:
-        raise Invalid('If-Match takes one version in quotes, like "3", or *.', code="bad_if_match")
-    return int(found[1])
+    return if_match
 
 
 def _parse_event_id(text: str) -> int:

@@ -295,6 +295,10 @@ async def _open_door(request: Request, principal: Annotated[Principal, Depends(_
     return Door(request, principal, request.app.state.services)
 
 
+AnyDoor = Annotated[Door, Depends(_open_door)]
+"""The door of a handler that needs a valid key and no scope."""
+
+
 def needs(grant: Grant) -> Any:
     """Return the dependency for a handler that needs this scope: `door: Annotated[Door, needs(Grant.MEMORY_READ)]`."""
 

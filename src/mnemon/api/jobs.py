@@ -1,6 +1,6 @@
 """`/api/jobs`: the organization's jobs that are queued, running or parked."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Query, Response
 
@@ -13,6 +13,24 @@ from mnemon.jobs import store
 from mnemon.jobs.work import Job, WorkStatus
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=JsonRoute)
+
+
+KindOfJob = Literal[
+    "agent-chat",
+    "agent-removal",
+    "curate",
+    "embed",
+    "expiry",
+    "heartbeat",
+    "keep_ledger",
+    "match_entities",
+    "note_sweep",
+    "reflection",
+    "run",
+    "session_close",
+    "spine",
+]
+"""The kinds of jobs by which the list can be filtered: those of `all_job_kinds`, which a test compares."""
 
 
 class JobOut(ApiModel):
@@ -51,7 +69,7 @@ class JobOut(ApiModel):
 async def list_jobs(
     door: Annotated[Door, needs(Grant.JOBS)],
     status: WorkStatus | None = None,
-    kind: str | None = None,
+    kind: KindOfJob | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:

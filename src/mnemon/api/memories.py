@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Body, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.memory_shapes import (
+    BatchBody,
     BatchIn,
     MemoryIn,
     MemoryOut,
@@ -17,7 +18,7 @@ from mnemon.api.memory_shapes import (
     VersionOut,
     stated_out,
 )
-from mnemon.api.models import ExistingName, Name, decode_cursor
+from mnemon.api.models import ExistingName, IfMatch, Name, decode_cursor, parse_if_match, version_tag
 from mnemon.db.tx import Tx
 from mnemon.memory import browse, edit
 from mnemon.memory.fact import API, MemoryType
@@ -53,8 +54,7 @@ async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRIT
 
 @router.post("/batch", responses=write_responses(list[StatedOut]))
 async def remember_batch(
-    body: Annotated[list[MemoryIn], Query(max_length=1000)] | BatchIn,
-    door: Annotated[Door, needs(Grant.MEMORY_WRITE)],
+    body: Annotated[BatchBody, Body()], door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
     """Store up to 1,000 facts in order, all of them or none."""
     given = body.memories if isinstance(body, BatchIn) else body
@@ -100,23 +100,24 @@ async def list_memories(
 
 @router.get("/{memory_id}", responses=responses_for(MemoryOut))
 async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """Return a memory with the messages it came from."""
+    """Return a memory with the messages it came from; the header `ETag` has its `version`."""
     async with door.tx() as tx:
         scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await browse.get_memory(tx, scope, memory_id)
         name = await external_name(tx, scope)
-    return door.reply(MemoryOut.from_memory(memory, name or ""))
+    return door.reply(MemoryOut.from_memory(memory, name or ""), headers=version_tag(memory.version))
 
 
 @router.patch("/{memory_id}", responses=write_responses(MemoryOut))
 async def change_memory(
-    memory_id: str, body: MemoryPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
+    memory_id: str, body: MemoryPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)], if_match: IfMatch = None
 ) -> Response:
     """Change a memory; a replaced text is kept as a version. 409 for a `source` that is trusted less.
 
     A new text counts as a statement of its writer. Editing a claim states it anew: the response is the memory that
-    holds it then.
+    holds it then. With `If-Match`, 412 if the memory's text is not that version's any more.
     """
+    version = parse_if_match(if_match)
     # Before the transaction: no connection and no lock is held while the embedder works.
     vectors = await embed_texts(door.services.embedder, [body.content] if body.content else [])
     wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
@@ -124,7 +125,7 @@ async def change_memory(
     async def store_edit(tx: Tx) -> MemoryOut:
         """Change the memory, if the key may see its person, and return it as its response."""
         scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
-        memory = await edit.edit_memory(tx, scope, memory_id, wanted, vectors=vectors)
+        memory = await edit.edit_memory(tx, scope, memory_id, wanted, vectors=vectors, version=version)
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
     return await door.write(store_edit)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from mnemon.api.models import ApiModel, Instant, Label, Name, NonEmptyText, Text
 from mnemon.memory.fact import API, EntityType, Fact, FactEntity, FactType, MemoryType
@@ -73,6 +73,13 @@ class BatchIn(ApiModel):
     """Facts to store together."""
 
     memories: Annotated[list[MemoryIn], Field(max_length=1000)]
+
+
+BatchBody = Annotated[
+    Annotated[list[MemoryIn], Field(max_length=1000), Tag("list")] | Annotated[BatchIn, Tag("object")],
+    Discriminator(lambda body: "list" if isinstance(body, list) else "object"),
+]
+"""The body of a batch: its facts as a list, or in an object. Only the form that was sent is checked."""
 
 
 class MemoryPatch(ApiModel):

@@ -3,15 +3,17 @@
 import base64
 import binascii
 import json
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
+from fastapi import Header
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from mnemon.clock import format_time
-from mnemon.errors import Malformed, MnemonError
+from mnemon.errors import Invalid, Malformed, MnemonError
 from mnemon.input_checks import LIMITS_TEXT, check_json_texts, check_name, check_text
 
 T = TypeVar("T")
@@ -67,6 +69,9 @@ Instant = Annotated[
     PlainSerializer(format_time, return_type=str),
 ]
 """ISO-8601 with an offset; stored and returned in UTC, ending in Z."""
+IfMatch = Annotated[str | None, Header(description='The version that was read, like "3"; * for any.')]
+"""The header by which a change says which version it is for."""
+_ETAG = re.compile(r'(?:W/)?"?(\d{1,15})"?')
 
 
 class ApiModel(BaseModel):
@@ -121,6 +126,21 @@ def line(name: str, data: dict[str, Any]) -> str:
 def error_line(error: MnemonError) -> str:
     """Return the Server-Sent Event `error`, which ends a stream before its time."""
     return line("error", {"code": error.code, "detail": error.detail})
+
+
+def parse_if_match(if_match: str | None) -> int | None:
+    """Return the version in an If-Match header; None for `*` and without one. Raise Invalid for anything else."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    found = _ETAG.fullmatch(if_match.strip())
+    if found is None:
+        raise Invalid('If-Match takes one version in quotes, like "3", or *.', code="bad_if_match")
+    return int(found[1])
+
+
+def version_tag(version: int) -> dict[str, str]:
+    """Return the header ETag for a version, as `If-Match` takes it."""
+    return {"ETag": f'"{version}"'}
 
 
 def encode_cursor(position: str) -> str:

@@ -3,7 +3,7 @@ in the OpenAPI document, where each status has one component with its codes.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -36,6 +36,8 @@ STATUS_BY_ERROR: dict[type[MnemonError], int] = {
     errors.Unavailable: 503,
 }
 _RETRY_AFTER_S = 2
+_EXPECTED = "Input should be "
+"""How a message of the validator begins that names what a field takes."""
 _PROGRAM_PATHS = ("/api/", "/v1/", "/mcp")
 """Paths below which an unknown route is answered with a problem, whatever the client accepts."""
 
@@ -97,7 +99,7 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
     found = error.errors()
     if any(fault["type"] == "json_invalid" for fault in found):
         return problem(request.state.request_id, 400, "The body is not JSON. Send valid JSON.", "malformed_json")
-    faults = tuple(
+    faults = _merge_alternatives(
         FieldFault(
             pointer=pointer_to(fault["loc"], error.body, missing=fault["type"] == "missing"),
             detail=_plain_message(fault),
@@ -175,6 +177,21 @@ def _has_member(value: object, step: int | str) -> bool:
     if isinstance(value, list):
         return isinstance(step, int) and step < len(value)
     return isinstance(value, dict) and step in value
+
+
+def _merge_alternatives(faults: Iterable[FieldFault]) -> tuple[FieldFault, ...]:
+    """Return the faults with one for each place: the members of a union each say what they take, and any will do."""
+    merged: dict[tuple[str, str], FieldFault] = {}
+    for fault in faults:
+        # Other faults of one place do not exclude each other, so each stays.
+        alike = (fault.pointer, "" if fault.detail.startswith(_EXPECTED) else fault.detail)
+        held = merged.get(alike)
+        if held is not None and alike[1] == "" and fault.detail != held.detail:
+            either = f"{held.detail}, or {fault.detail.removeprefix(_EXPECTED)}"
+            merged[alike] = FieldFault(pointer=fault.pointer, detail=either)
+        else:
+            merged.setdefault(alike, fault)
+    return tuple(merged.values())
 
 
 def _plain_message(fault: Mapping[str, Any]) -> str:

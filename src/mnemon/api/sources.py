@@ -39,8 +39,7 @@ class SourceOut(ApiModel):
     @classmethod
     def from_overview(cls, one: SourceOverview) -> Self:
         """Return the response for a source: how many memories, claims and todos it gave."""
-        fields = {name: value for name, value in vars(one).items() if name != "trust"}
-        return cls(**fields, trust_level=one.trust)
+        return cls(**vars(one))
 
 
 class WithdrawIn(ApiModel):

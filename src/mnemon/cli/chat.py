@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def chat(
     server: ServerOptions,
     message: Annotated[str | None, typer.Argument(help="The message. Without it, a conversation begins.")] = None,
-    user: UserOption = "me",
+    user: UserOption = None,
     persona: PersonaOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -32,12 +32,13 @@ def chat(
     from mnemon.cli.connect import call_server
 
     async def run_chat(client: "Mnemon") -> Any:
-        conversation = _Conversation(client, person_of(user, persona))
+        person = await person_of(client, user, persona)
+        conversation = _Conversation(client, person)
         if message is not None and as_json:
-            return await client.chat(message, **person_of(user, persona))
+            return await client.chat(message, **person)
         if message is not None:
             return await conversation.print_reply(message)
-        return await _run_conversation(conversation, user)
+        return await _run_conversation(conversation, person["user_id"])
 
     reply = call_server(server, run_chat, worker=True)
     if as_json and reply is not None:

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 def list_jobs(
     server: ServerOptions,
     status: Annotated[str | None, typer.Option("--status", help="queued, running or parked.")] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="Only jobs of this kind, such as reflect.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="Only jobs of this kind, such as reflection.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
     as_json: JsonOption = False,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.terminal import OrgOption, check_option_name, run, settings_from_flags
+from mnemon.cli.terminal import DEFAULT_USER, OrgOption, check_option_name, run, settings_from_flags
 
 if TYPE_CHECKING:
     from mnemon.access.rate import RateLimit
@@ -21,8 +21,13 @@ def register(app: typer.Typer) -> None:
 
 def mcp(
     user: Annotated[
-        str, typer.Option("--user", help="The person whose memory the tools use.", callback=check_option_name)
-    ] = "me",
+        str | None,
+        typer.Option(
+            "--user",
+            help=f"The person whose memory the tools use. Default: the key's, else `{DEFAULT_USER}`.",
+            callback=check_option_name,
+        ),
+    ] = None,
     org: OrgOption = "local",
     persona: Annotated[
         str | None, typer.Option("--persona", help="The persona the person talks to.", callback=check_option_name)
@@ -44,7 +49,7 @@ def mcp(
 class _ServeOptions:
     """The command's options: who calls, and which tools are served."""
 
-    user: str
+    user: str | None
     org: str
     persona: str | None
     session: str | None
@@ -57,7 +62,7 @@ async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
     from mnemon.access.rate import RateLimit
     from mnemon.cli.services import assert_embedder, open_services, require_organization
     from mnemon.logs import configure_logs
-    from mnemon.mcp.server import serve_stdio
+    from mnemon.mcp.stdio import serve_stdio
     from mnemon.sessions.people import ensure_person
     from mnemon.sessions.record import find_named_session
 
@@ -72,7 +77,9 @@ async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
             return
         scope = await require_organization(services, to.org)
         async with services.db.tx(scope.org_id) as tx:
-            scope, _ = await find_named_session(tx, await ensure_person(tx, to.org, to.user, to.persona), to.session)
+            scope, _ = await find_named_session(
+                tx, await ensure_person(tx, to.org, to.user or DEFAULT_USER, to.persona), to.session
+            )
         operator = _operator_caller(to, scope.persona_id)
 
         async def admit_operator() -> "McpCaller":
@@ -89,7 +96,8 @@ async def _key_caller(services: "Services", rate_limit: "RateLimit", to: _ServeO
     from mnemon.mcp.caller import authenticate_key
 
     names = {"userId": to.user, "personaId": to.persona, "sessionId": to.session}
-    return replace(await authenticate_key(services, rate_limit, key, **names), server_memory=to.server_memory)
+    caller = await authenticate_key(services, rate_limit, key, default_user=DEFAULT_USER, **names)
+    return replace(caller, server_memory=to.server_memory)
 
 
 def _operator_caller(to: _ServeOptions, persona_id: str | None) -> "McpCaller":
@@ -102,7 +110,7 @@ def _operator_caller(to: _ServeOptions, persona_id: str | None) -> "McpCaller":
         org_id=to.org,
         grants=ALL_GRANTS,
         actor=CLI_ACTOR,
-        user_name=to.user,
+        user_name=to.user or DEFAULT_USER,
         persona_id=persona_id,
         session_id=to.session,
         server_memory=to.server_memory,

@@ -1,6 +1,7 @@
 """`mnemon remember` stores a statement about a person; `mnemon recall` searches what is stored."""
 
-from typing import Annotated, Any
+import shlex
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +20,9 @@ from mnemon.cli.terminal import (
 )
 from mnemon.errors import Invalid
 
+if TYPE_CHECKING:
+    from mnemon.client import Mnemon
+
 _BAR_WIDTH = 16
 
 
@@ -31,7 +35,7 @@ def register(app: typer.Typer) -> None:
 def remember(
     server: ServerOptions,
     content: Annotated[str, typer.Argument(help='What to remember: "Lives in Austin".')],
-    user: UserOption = "me",
+    user: UserOption = None,
     persona: PersonaOption = None,
     kind: Annotated[str, typer.Option("--type", "-t", help="PROFILE, PEOPLE, PROJECT or OPEN_LOOP.")] = "PROFILE",
     about: Annotated[
@@ -52,9 +56,9 @@ def remember(
 
     with report_errors():
         entity = _parse_entity(about)
-    stored = call_server(
-        server,
-        lambda client: client.remember(
+
+    async def store_memory(client: "Mnemon") -> Any:
+        return await client.remember(
             content,
             type=kind.upper(),  # type: ignore[arg-type]  # the server refuses what is no type
             entity=entity,
@@ -62,9 +66,10 @@ def remember(
             attribute=attribute,
             pinned=pin or None,
             source="cli",
-            **person_of(user, persona),
-        ),
-    )
+            **await person_of(client, user, persona),
+        )
+
+    stored = call_server(server, store_memory)
     if as_json:
         print_json(stored)
     else:
@@ -74,7 +79,7 @@ def remember(
 def recall(
     server: ServerOptions,
     query: Annotated[str, typer.Argument(help='What to look for: "where does Anna live".')],
-    user: UserOption = "me",
+    user: UserOption = None,
     persona: PersonaOption = None,
     why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
     messages: Annotated[bool, typer.Option("--messages", help="Search messages too.")] = False,
@@ -91,22 +96,25 @@ def recall(
     with report_errors():
         at = parse_as_of(as_of)
     kinds = ["memories", *(["messages"] if messages else [])]
-    found = call_server(
-        server,
-        lambda client: client.recall(
+
+    async def search_memories(client: "Mnemon") -> Any:
+        return await client.recall(
             query,
             limit=limit,
             ranking=ranking,  # type: ignore[arg-type]  # the server refuses what is no ranking
             kinds=kinds,
             as_of=at,
             explain=True,
-            **person_of(user, persona),
-        ),
-    )
+            **await person_of(client, user, persona),
+        )
+
+    found = call_server(server, search_memories)
     if as_json:
         print_json(found)
-    else:
+    elif found["results"]:
         _print_found(found, why=why)
+    else:
+        _print_none_found({"--user": user, "--persona": persona})
 
 
 def _parse_entity(about: str | None) -> Any:
@@ -135,9 +143,6 @@ def _print_stored(stored: Any) -> None:
 
 def _print_found(found: Any, *, why: bool) -> None:
     """Print the results of a search, best first, after the entity cards; with `why`, the parts of each score."""
-    if not found["results"]:
-        out.print('Nothing is remembered about that yet. Try: [bold]mnemon remember "Lives in Austin"[/]')
-        return
     for card in found["entityCards"]:
         out.print(f"[cyan]{safe_markup(card['text'])}[/]")
     if found["entityCards"]:
@@ -153,6 +158,13 @@ def _print_found(found: Any, *, why: bool) -> None:
         out.print(f"            [dim]{safe_markup(details)}[/]", soft_wrap=True)
         if why:
             _print_score_parts(hit)
+
+
+def _print_none_found(named: dict[str, str | None]) -> None:
+    """Print that nothing was found, and the command that stores something for the person and persona named."""
+    options = [word for option, name in named.items() if name is not None for word in (option, name)]
+    step = " ".join(['mnemon remember "Lives in Austin"', *map(shlex.quote, options)])
+    out.print(f"Nothing is remembered about that yet. Try: [bold]{safe_markup(step)}[/]", soft_wrap=True)
 
 
 def _describe_memory(memory: Any, *, is_claim: bool) -> tuple[str, str]:

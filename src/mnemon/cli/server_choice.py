@@ -117,7 +117,7 @@ def choose_server(
     if key is None:
         raise Unauthenticated(
             f"There is no key for {url}. Name one with --key or MNEMON_KEY, or store it with "
-            f"`mnemon login --url {url}`. `mnemon keys create` makes one on the server's machine."
+            f"`mnemon login --url {url}`. `mnemon keys create --name laptop` makes one on the server's machine."
         )
     return RemoteServer(url=check_url(url), key=key)
 
@@ -173,6 +173,6 @@ def _organization_of(key: str) -> str:
     found = _KEY_PATTERN.fullmatch(key)
     if found is None:
         raise Unauthenticated(
-            "The key is not valid: keys look like mnk_<org>_<secret>. `mnemon keys create` makes one."
+            "The key is not valid: keys look like mnk_<org>_<secret>. `mnemon keys create --name laptop` makes one."
         )
     return found["org"]

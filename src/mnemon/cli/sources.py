@@ -100,8 +100,9 @@ def _question(counted: dict[str, Any], user: str | None) -> str:
     """Return the question to confirm a withdrawal, with the source's name and the counts of what it would change."""
     people = f"{counted['people']:,} people" if user is None else user
     name = _shown_name({"origin": counted["source"]})
-    versions = f"{counted['versions']:,} past versions and {counted['todos']:,} open todos"
-    what = f"{counted['memories']:,} memories, {versions}"
+    versions = f"{_count(counted['versions'], 'past version')} and {_count(counted['todos'], 'open todo')}"
+    memories = "1 memory" if counted["memories"] == 1 else f"{counted['memories']:,} memories"
+    what = f"{memories}, {versions}"
     return f"{name} said {what} about {people}. Withdraw all of it?"
 
 
@@ -114,8 +115,13 @@ def _shown_name(source: dict[str, Any]) -> str:
 
 def _counts_text(one: dict[str, Any]) -> str:
     """Return in one line how many memories and todos a source has, by state."""
-    held = f"{one['active']:,} active ({one['claims']:,} claims), {one['archived']:,} archived"
-    return f"{held}, {one['past']:,} past, {one['todos']:,} todos"
+    held = f"{one['active']:,} active ({_count(one['claims'], 'claim')}), {one['archived']:,} archived"
+    return f"{held}, {one['past']:,} past, {_count(one['todos'], 'todo')}"
+
+
+def _count(number: int, noun: str) -> str:
+    """Return the number with its noun, in the plural unless it is 1."""
+    return f"{number:,} {noun if number == 1 else f'{noun}s'}"
 
 
 def _print_memories(found: list[dict[str, Any]], counted: list[dict[str, Any]], user: str, as_json: bool) -> None:
@@ -139,7 +145,7 @@ def _unlisted_text(found: list[dict[str, Any]], counted: list[dict[str, Any]], u
     if past:
         counts.append("1 past version of a memory" if past == 1 else f"{past:,} past versions")
     if todos:
-        counts.append("1 open todo" if todos == 1 else f"{todos:,} open todos")
+        counts.append(_count(todos, "open todo"))
     if found:
         return f"Not listed: {' and '.join(counts)}." if counts else ""
     left = f"Still on record: {' and '.join(counts)}." if counts else "What it said was withdrawn, or is done."

@@ -15,6 +15,7 @@ from mnemon.errors import MnemonError
 from mnemon.input_checks import check_name
 
 if TYPE_CHECKING:
+    from mnemon.client import Mnemon
     from mnemon.settings import Settings
 
 R = TypeVar("R")
@@ -37,9 +38,27 @@ def check_option_name(name: str | None) -> str | None:
         raise typer.BadParameter(str(error)) from None
 
 
-def person_of(user: str, persona: str | None) -> dict[str, Any]:
-    """Return the person, and the persona if there is one, as the client's calls take them."""
-    return {"user_id": user} if persona is None else {"user_id": user, "persona_id": persona}
+async def person_of(client: "Mnemon", user: str | None, persona: str | None) -> dict[str, Any]:
+    """Return the person, and the persona if there is one, as the client's calls take them.
+
+    If nobody is named, the person is the one that the key is bound to, and DEFAULT_USER for any other key.
+    """
+    named = user or await _person_of_key(client) or DEFAULT_USER
+    return {"user_id": named} if persona is None else {"user_id": named, "persona_id": persona}
+
+
+async def _person_of_key(client: "Mnemon") -> str | None:
+    """Return the person that the client's key is bound to; None for none, and for a server that cannot tell."""
+    from mnemon.client import ApiError
+
+    try:
+        own = await client.request("GET", "/api/key")
+    except ApiError as error:
+        # A server of an earlier release does not know the route.
+        if error.code != "no_such_route":
+            raise
+        return None
+    return None if own["userId"] is None else str(own["userId"])
 
 
 def parse_as_of(text: str | None) -> str | None:
@@ -69,8 +88,16 @@ def age_text(at: str) -> str:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OrgOption = Annotated[str, typer.Option("--org", help="The organization.", envvar="MNEMON_ORG")]
+DEFAULT_USER = "me"
 UserOption = Annotated[
-    str, typer.Option("--user", "-u", help="The person.", envvar="MNEMON_USER", callback=check_option_name)
+    str | None,
+    typer.Option(
+        "--user",
+        "-u",
+        help=f"The person. Default: the key's, else `{DEFAULT_USER}`.",
+        envvar="MNEMON_USER",
+        callback=check_option_name,
+    ),
 ]
 PersonaOption = Annotated[
     str | None,

@@ -4,8 +4,8 @@ The one package whose `__init__` gives names: it is what other people's programs
 """
 
 from mnemon.client.asynchronous import Mnemon
-from mnemon.client.errors import ApiError, ClientError, Unreachable
+from mnemon.client.errors import ApiError, ClientError, UnexpectedAnswer, Unreachable
 from mnemon.client.events import Event, Verified
 from mnemon.client.sync import SyncMnemon
 
-__all__ = ["ApiError", "ClientError", "Event", "Mnemon", "SyncMnemon", "Unreachable", "Verified"]
+__all__ = ["ApiError", "ClientError", "Event", "Mnemon", "SyncMnemon", "UnexpectedAnswer", "Unreachable", "Verified"]

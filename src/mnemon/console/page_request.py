@@ -16,7 +16,7 @@ from mnemon.access.audit import record_write
 from mnemon.access.grants import Grant, Principal
 from mnemon.console.forms import FormState, Refusal
 from mnemon.db.tx import Tx
-from mnemon.errors import NotAllowed
+from mnemon.errors import NotAllowed, Unauthenticated
 from mnemon.scope import Scope, person_scope
 from mnemon.services import Services
 from mnemon.sessions import overview
@@ -105,7 +105,14 @@ async def admit_request(request: Request) -> PageRequest:
 
 async def authenticate_session(request: Request) -> PageRequest:
     """Return the request of the session cookie's user, not counted; raise Unauthenticated."""
-    org_id, secret = signin.parse_token(request.cookies.get(SESSION_COOKIE, ""))
+    try:
+        org_id, secret = signin.parse_token(request.cookies.get(SESSION_COOKIE, ""))
+    except Unauthenticated:
+        # Its words are about a link, and none was used here.
+        raise Unauthenticated(
+            "You are not signed in to the console. Open the link that `mnemon console` prints, or sign in at /sign-in "
+            "with a key; a program then sends the cookie that it gets. With a key alone, use the API: /openapi.json."
+        ) from None
     services: Services = request.app.state.services
     async with services.db.tx(org_id) as tx:
         principal = await signin.authenticate_session(tx, Scope(org_id=org_id), secret)

@@ -72,10 +72,17 @@ async def authenticate_request(request: Request, services: Services, rate_limit:
     return replace(caller, server_memory=tools is not None, idempotency_key=None if key is None else check_key(key))
 
 
-async def authenticate_key(services: Services, rate_limit: RateLimit, bearer: str, **names: str | None) -> McpCaller:
-    """Return the MCP caller for a key and the person it names, counted for the rate limit like a request."""
+async def authenticate_key(
+    services: Services, rate_limit: RateLimit, bearer: str, *, default_user: str, **names: str | None
+) -> McpCaller:
+    """Return the MCP caller for a key and the person it names, counted for the rate limit like a request.
+
+    If nobody is named, the person is the one that the key is bound to, and the default for any other key.
+    """
     principal = await authenticate(services.db, bearer)
     rate_limit.count_request(principal.org_id, principal.key_id)
+    if principal.bound_user is None and names.get("userId") is None:
+        names["userId"] = default_user
     return await _caller_for_person(services, principal, **names)
 
 

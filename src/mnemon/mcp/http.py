@@ -1,7 +1,6 @@
 """MCP over streamable HTTP at `/mcp`, with the same keys as the API."""
 
 import json
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +9,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import INVALID_REQUEST
+from mcp.types import INVALID_REQUEST, PARSE_ERROR
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -19,6 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 from mnemon.access.rate import RateLimit
 from mnemon.errors import (
     Invalid,
+    Malformed,
     Misdirected,
     MnemonError,
     NotAllowed,
@@ -73,7 +73,7 @@ class McpDoor:
         # A body may have megabytes, which are not parsed on the event loop.
         fault = await run_off_loop(len(body), lambda: find_message_fault(body)) if scope["method"] == "POST" else None
         if fault is not None:
-            await _error_response(400, INVALID_REQUEST, fault)(scope, receive, send)
+            await _refusal_response(fault)(scope, receive, send)
             return
         await self._manager.handle_request(scope, _replay_body(body, receive), send)
 
@@ -89,15 +89,21 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     return received
 
 
-def find_message_fault(body: bytes) -> str | None:
-    """Say why the body is no JSON-RPC message; None if it is one, or no JSON at all, which the MCP library answers.
-
-    The library takes a request whose id it cannot use for a notification: it answers 202 and does nothing.
-    """
+def find_message_fault(body: bytes) -> Malformed | None:
+    """Return the error for a body that is no JSON-RPC message, with what to send; None if it is one."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
-        return None
+        return Malformed("The body is not JSON. Send valid JSON.", code="malformed_json")
+    fault = _shape_fault(message)
+    return None if fault is None else Malformed(fault, code="malformed_message")
+
+
+def _shape_fault(message: object) -> str | None:
+    """Say why the JSON is no JSON-RPC message; None if it is one.
+
+    The library takes a request whose id it cannot use for a notification: it answers 202 and does nothing.
+    """
     if isinstance(message, list):
         return "MCP takes one message in a request, not a batch. Send each message in a request of its own."
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
@@ -192,7 +198,11 @@ async def checked_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
 def _refusal_response(error: MnemonError) -> JSONResponse:
     """Return an error as a JSON-RPC error, as the protocol wants it, with the HTTP status of its cause."""
     note_error(error)
+    number = -32001
     match error:
+        case Malformed():
+            status, headers = 400, {}
+            number = PARSE_ERROR if error.code == "malformed_json" else INVALID_REQUEST
         case RateLimited(retry_after=seconds):
             status, headers = 429, {"Retry-After": str(seconds)}
         case Unavailable():
@@ -206,9 +216,6 @@ def _refusal_response(error: MnemonError) -> JSONResponse:
         # Only authentication is left.
         case _:
             status, headers = 401, {"WWW-Authenticate": 'Bearer realm="mnemon"'}
-    return _error_response(status, -32001, f"{error.detail} ({error.code})", headers)
-
-
-def _error_response(status: int, code: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Return a JSON-RPC error to a request whose id is not known."""
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}, status, headers)
+    # The id is null: the request was refused before it was read, or has none that can be used.
+    fault = {"code": number, "message": f"{error.detail} ({error.code})"}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": fault}, status, headers)

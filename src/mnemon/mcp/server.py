@@ -1,7 +1,4 @@
-"""The MCP server `orchestrator`: answers the protocol's requests with tools and resources.
-
-`serve_stdio` runs it over stdin and stdout, for clients that start their servers themselves.
-"""
+"""The MCP server `orchestrator`: answers the protocol's requests with tools and resources."""
 
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
@@ -10,7 +7,6 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from mnemon.errors import MnemonError
@@ -66,7 +62,7 @@ def make_server(services: Services, identify: IdentifyCaller) -> "Server[dict[st
                 contents=[await resources.read_resource(await identify(ctx), str(params.uri))]
             )
         except MnemonError as error:
-            raise MCPError(code=types.INVALID_PARAMS, message=error.detail) from error
+            raise MCPError(code=types.INVALID_PARAMS, message=f"{error.detail} ({error.code})") from error
 
     return Server(
         SERVER_NAME,
@@ -79,18 +75,3 @@ def make_server(services: Services, identify: IdentifyCaller) -> "Server[dict[st
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
     )
-
-
-async def serve_stdio(services: Services, admit: Callable[[], Awaitable[McpCaller]]) -> None:
-    """Answer MCP on stdin and stdout until stdin ends; each request checks the caller, since a key may expire."""
-
-    async def admit_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
-        """Return the caller of a request; raise a protocol error when it is not admitted."""
-        try:
-            return await admit()
-        except MnemonError as error:
-            raise MCPError(code=types.INVALID_REQUEST, message=f"{error.detail} ({error.code})") from error
-
-    server = make_server(services, admit_caller)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())

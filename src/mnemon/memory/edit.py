@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mnemon.db.tx import Tx
-from mnemon.errors import Conflict, NotFound
+from mnemon.errors import Conflict, NotFound, Stale
 from mnemon.memory import store
 from mnemon.memory.fact import API, Fact, FactEntity
 from mnemon.memory.importance import CRITICAL, unquoted_confidence
@@ -39,22 +39,26 @@ class MemoryEdit:
 
 
 async def edit_memory(
-    tx: Tx, scope: Scope, memory_id: str, edit: MemoryEdit, *, vectors: TextVectors | None = None
+    tx: Tx,
+    scope: Scope,
+    memory_id: str,
+    edit: MemoryEdit,
+    *,
+    vectors: TextVectors | None = None,
+    version: int | None = None,
 ) -> StoredMemory:
     """Apply a change by hand to a memory and return it; a replaced text is kept as a version.
 
-    Raises Conflict where the source is not trusted enough, a claim is to be pinned, or the status cannot change.
+    Raises Stale if the text's version is not the given one, and Conflict where the source is not trusted enough, a
+    claim is to be pinned, or the status cannot change.
     """
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _load_memory(tx, scope, memory_id)
     # Checked under the person's lock, so that the memory cannot change in between.
+    _refuse_if_stale(held, version)
     refuse_if_outranked(held, edit.source)
     refuse_if_replaced(held, edit.status)
-    if edit.pinned and held.claim_of is not None:
-        raise Conflict(
-            "A claim cannot be pinned: a more trusted source says otherwise. State it as the person's own fact first.",
-            code="claim",
-        )
+    _refuse_pinned_claim(held, edit)
     change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
         if held.claim_of is not None:
@@ -78,6 +82,26 @@ async def edit_memory(
     await store.write_changes(tx, scope, [change])
     await store_vectors(tx, scope, [change], vectors, revision=revision)
     return (await store.with_provenance(tx, scope, [memory]))[0]
+
+
+def _refuse_if_stale(held: StoredMemory, version: int | None) -> None:
+    """Raise Stale if a version is given and the memory's text has another."""
+    if version is not None and version != held.version:
+        raise Stale(
+            f"The memory is at version {held.version}, not {version}. Read it again and send the change with the "
+            "version you read in If-Match."
+        )
+
+
+def _refuse_pinned_claim(held: StoredMemory, edit: MemoryEdit) -> None:
+    """Raise Conflict if the edit pins a claim."""
+    if edit.pinned and held.claim_of is not None:
+        raise Conflict(
+            "A claim cannot be pinned: a more trusted source says otherwise. An operator, or whoever is trusted as "
+            "much as that source, has to state it (`source: operator`) or correct the memory that it contradicts; "
+            "then pin that memory.",
+            code="claim",
+        )
 
 
 def refuse_if_outranked(held: StoredMemory, source: str) -> None:

@@ -68,7 +68,7 @@ class SourceOverview:
     """One source and how much of it is stored."""
 
     origin: str
-    trust: Trust
+    trust_level: Trust
     """The lowest trust of anything it said."""
     active: int
     """Active memories, including claims."""
@@ -138,13 +138,20 @@ def count_by_source(rows: Iterable[Row]) -> list[SourceOverview]:
         # Todos store no trust of their own; it follows from their source.
         trust = trust_of(row["source"]) if row["kind"] == "todo" else trust_of_row(row)
         one = found.get(row["origin"]) or SourceOverview(
-            origin=row["origin"], trust=trust, active=0, claims=0, archived=0, past=0, todos=0, last_at=row["last_at"]
+            origin=row["origin"],
+            trust_level=trust,
+            active=0,
+            claims=0,
+            archived=0,
+            past=0,
+            todos=0,
+            last_at=row["last_at"],
         )
         memory, number = row["kind"] == "memory", int(row["number"])
         active = memory and row["status"] == ArchiveStatus.ACTIVE
         found[one.origin] = replace(
             one,
-            trust=trust if outranks(one.trust, trust) else one.trust,
+            trust_level=trust if outranks(one.trust_level, trust) else one.trust_level,
             active=one.active + number * active,
             claims=one.claims + number * (active and row["claim"]),
             archived=one.archived + number * (memory and not active),
