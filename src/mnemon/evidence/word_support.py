@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.moods import Mood, reported_by
+from mnemon.evidence.phrases import find_phrases
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject
 from mnemon.evidence.stems import stem
 from mnemon.evidence.subject import Speaker
@@ -71,6 +72,7 @@ class WordSupport:
         self.has_label = bool(label & {word.stem for word in claimed})
         self.around = [(one, word) for one in sentences for word in one.words]
         self.quoted = [(one, word) for one, word in self.around if one.is_quoted(word)]
+        self.phrases = [(one, said, stems) for one in sentences for said, stems in find_phrases(one.words)]
         self.reporters = [reporter for one in sentences for reporter in reported_by(one.text)]
         self.entity_person = bool(subject.entity) and subject.entity_is_person
         self.is_passive = any(word.text == "by" for word in claimed) or any(word.text in _PASSIVE for word in claimed)
@@ -83,7 +85,9 @@ class WordSupport:
     def occurrences(self, word: ReadWord) -> list[tuple[QuotedSentence, ReadWord]]:
         """Return the quoted words that support this one, whatever is said of them."""
         within = self.around if word.is_name or word.opens else self.quoted
-        return [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
+        found = [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
+        phrased = ((one, said) for one, said, stems in self.phrases if word.stem in stems and one.is_quoted(said))
+        return [*found, *phrased]
 
     def fault(self, words: Sequence[ReadWord]) -> str | None:
         """Return why the best occurrences of the words still do not support the statement."""
