@@ -19,7 +19,6 @@ from mnemon.evidence.moods import (
     clause_moods,
     mood_signs,
 )
-from mnemon.evidence.stems import stem
 from mnemon.evidence.subject import (
     DETERMINERS,
     JOINING,
@@ -33,7 +32,7 @@ from mnemon.evidence.subject import (
     looks_like_verb,
     owned_places,
 )
-from mnemon.evidence.vocabulary import FUNCTION_WORDS, word_list
+from mnemon.evidence.vocabulary import FUNCTION_WORDS, word_list, word_stem
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 LONGEST_READ = 4_000
@@ -316,4 +315,4 @@ def _word_stem(tokens: Sequence[Token], place: int) -> str:
         return "like"
     if low == "stand" and place and tokens[place - 1].low in {"can't", "cannot", "cant"}:
         return "like"
-    return stem(low.removesuffix("'s").replace("-", ""))
+    return word_stem(low.removesuffix("'s").replace("-", ""))

@@ -6,8 +6,7 @@ from dataclasses import replace
 from importlib.resources import files
 
 from mnemon.evidence.clause import ReadWord
-from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import word_list
+from mnemon.evidence.vocabulary import word_list, word_stem
 
 _NEGATORS = word_list("negating")
 
@@ -17,8 +16,8 @@ def _read_phrases(lines: str) -> dict[str, list[tuple[tuple[str, ...], frozenset
     found: dict[str, list[tuple[tuple[str, ...], frozenset[str]]]] = defaultdict(list)
     for line in filter(None, map(str.strip, lines.splitlines())):
         said, _, claimed = line.partition(" => ")
-        phrase = tuple(map(stem, said.split()))
-        found[phrase[0]].append((phrase, frozenset(map(stem, claimed.split()))))
+        phrase = tuple(map(word_stem, said.split()))
+        found[phrase[0]].append((phrase, frozenset(map(word_stem, claimed.split()))))
     return {first: sorted(some, key=lambda one: -len(one[0])) for first, some in found.items()}
 
 

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from mnemon.evidence.added_words import AddedWords
 from mnemon.evidence.binding import binding_fault
 from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.figure import Figure, find_figures
@@ -24,8 +25,15 @@ from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, 
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.said_dates import covered_places, date_fault, date_spans
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject, quoted_sentence
-from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, QUANTIFIERS, is_supported_by, stem_list, word_list
+from mnemon.evidence.vocabulary import (
+    FREE,
+    FUNCTION_WORDS,
+    QUANTIFIERS,
+    is_supported_by,
+    stem_list,
+    word_list,
+    word_stem,
+)
 from mnemon.evidence.word_support import MOOD_NAMES, NEGATION_WORDS, WordSupport
 from mnemon.untrusted_text import reads_outside_text
 
@@ -39,14 +47,13 @@ _MOOD_WORDS = word_list("mood")
 """Words that carry a mood, which is compared as a whole, or a relative date, which is checked as a date."""
 _LINE_WORDS = stem_list("line")
 """Stems by which a line of evidence says how it came about."""
-_GENERIC = stem_list("generic")
 _UNITS = stem_list("unit")
 _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
 _PART_OF = re.compile(
     r"\b(?:one|some|half|few|couple) of (?:my|our|the|us|them) (?!time|day|week|month|year)\w+", re.IGNORECASE
 )
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
-_DROPPING = frozenset(map(stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget")))
+_DROPPING = frozenset(map(word_stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget")))
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -130,7 +137,7 @@ def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
     for figure in find_figures(text):
         after = _WORD.match(text, figure.end + 1) if figure.unit is None else None
         if after and after[0].lower() not in FUNCTION_WORDS:
-            yield figure, stem(after[0].lower())
+            yield figure, word_stem(after[0].lower())
 
 
 def _words_fault(
@@ -152,20 +159,13 @@ def _words_fault(
     checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)))
     missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
     present = [word for word in own if checker.occurrences(word)]
-    if missing and not _may_add(missing, present):
+    if missing := AddedWords(claimed, sentences).unexcused(missing, present):
         return "the quote does not say: " + ", ".join(dict.fromkeys(word.text for word in missing))
     if fault := checker.fault(present) or _order_fault(claimed, sentences):
         return fault
     if kind is StatementKind.QUESTION:
         return None
     return next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None)
-
-
-def _may_add(missing: Sequence[ReadWord], present: Sequence[ReadWord]) -> bool:
-    """Say whether the words that no quote has are so general that the rest of the statement carries them."""
-    if not present or any(word.is_name or word.stem not in _GENERIC for word in missing):
-        return False
-    return len(missing) <= (len(present) + 1) // 2
 
 
 def _label_fault(
@@ -184,7 +184,7 @@ def _label_fault(
 def _stems_of(names: Iterable[str | None]) -> frozenset[str]:
     """Return the stems of all words in the names."""
     words = (word.lower().replace("’", "'") for name in names if name for word in _WORD.findall(name))
-    return frozenset(stem(word.removesuffix("'s").replace("-", "")) for word in words)
+    return frozenset(word_stem(word.removesuffix("'s").replace("-", "")) for word in words)
 
 
 def _dated_spans(statement: str) -> list[tuple[int, int]]:

@@ -12,6 +12,20 @@ _FEWEST_SHARED_LETTERS = 4
 """Letters that two forms of one word share at least."""
 
 
+def _read_irregular(lines: str) -> dict[str, str]:
+    """Return the base of each form that no ending shows: "swam" is "swim"."""
+    pairs = (line.partition(" : ") for line in filter(None, lines.splitlines()))
+    return {form: base for base, _, forms in pairs for form in forms.split()}
+
+
+_BASES = _read_irregular(_TABLE["irregular"]["lines"])
+
+
+def word_stem(word: str) -> str:
+    """Return the stem by which a lower-case word is compared, that of its base where its form is irregular."""
+    return stem(_BASES.get(word, word))
+
+
 def word_list(name: str) -> frozenset[str]:
     """Return the words of a list in the table."""
     return frozenset(str(_TABLE[name]).split())
@@ -19,7 +33,7 @@ def word_list(name: str) -> frozenset[str]:
 
 def stem_list(name: str) -> frozenset[str]:
     """Return the stems of the words of a list in the table."""
-    return frozenset(map(stem, word_list(name)))
+    return frozenset(map(word_stem, word_list(name)))
 
 
 def _read_synonyms(lines: str) -> dict[str, frozenset[str]]:
@@ -28,7 +42,7 @@ def _read_synonyms(lines: str) -> dict[str, frozenset[str]]:
     for line in filter(None, lines.splitlines()):
         claimed, _, said = line.partition(" : ")
         for word in claimed.split():
-            found[stem(word)] |= {stem(other) for other in said.split()}
+            found[word_stem(word)] |= {word_stem(other) for other in said.split()}
     return {word: frozenset(said) for word, said in found.items()}
 
 

@@ -6,9 +6,8 @@ from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.moods import Mood, reported_by
 from mnemon.evidence.phrases import find_phrases
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject
-from mnemon.evidence.stems import stem
 from mnemon.evidence.subject import Speaker
-from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_supported_by, stem_list
+from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_supported_by, stem_list, word_stem
 from mnemon.turn import Role
 
 _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
@@ -157,7 +156,7 @@ class WordSupport:
     def _names_reporter(self) -> bool:
         """Say whether the statement names whoever the quote reports."""
         return any(
-            stem(reporter) in self.reflected or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
+            word_stem(reporter) in self.reflected or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
             for reporter in self.reporters
         )
 

@@ -1,0 +1,82 @@
+"""Words that a statement may add though its quote does not say them: a topic, a light verb, a general noun.
+
+An honest statement stands on its own where its quote leans on what was said before: "I applied, no answer yet" becomes
+"Applied to the programme". It may take from the rest of the message what the quote refers back to, name a verb where
+the quote has none ("my sister is in Denver": lives), and say in general what the quote says in particular.
+"""
+
+from collections.abc import Collection, Sequence
+
+from mnemon.evidence.clause import ReadWord, read_words
+from mnemon.evidence.statement import QuotedSentence
+from mnemon.evidence.vocabulary import PRONOUNS, is_supported_by, stem_list, word_list
+
+_FRAME = stem_list("frame")
+_LIGHT_VERBS = stem_list("light_verb")
+_DIRECTED_VERBS = stem_list("directed_verb")
+_PLAIN_VERBS = word_list("plain_verb")
+_ACTIONS = stem_list("action_verb")
+_COPULAS = frozenset({"be", "is", "are", "was", "were", "am", "been", "being", "have", "has", "had", "having", "'s"})
+_UNITS_OF_TIME = stem_list("time_unit")
+_BACK_REFERENCES = PRONOUNS["other"] | frozenset({"him", "her", "them", "his", "their", "its", "one", "ones", "there"})
+_REACH_BEFORE, _REACH_AFTER = 2_000, 1_000
+"""Characters of the message before and after the quoted sentences that are read for what they refer to."""
+
+
+class AddedWords:
+    """What the quotes of a statement leave open, and what their messages say besides."""
+
+    def __init__(self, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> None:
+        """Take the statement's words and its quotes; their messages are read only if a word is missing."""
+        self._claimed = [word for word in claimed if not word.is_function_word]
+        self._sentences = sentences
+
+    def unexcused(self, missing: Sequence[ReadWord], present: Collection[ReadWord]) -> list[ReadWord]:
+        """Return the missing words that the statement may not add."""
+        if not present:
+            return list(missing)
+        left = [word for word in missing if not self._is_added_verb(word)]
+        context = self._context() if left else []
+        left = [word for word in left if not self._is_in_context(word, context)]
+        framing = [word for word in left if word.stem in _FRAME and not word.is_name]
+        if len(framing) <= (len(present) + 1) // 2:
+            left = [word for word in left if word not in framing]
+        return left
+
+    def _is_added_verb(self, word: ReadWord) -> bool:
+        """Say whether the word is a light verb and the quotes have no verb for which it would be another one."""
+        if word.is_name or (word.stem not in _LIGHT_VERBS and word.stem not in _DIRECTED_VERBS):
+            return False
+        plain = _PLAIN_VERBS if word.stem in _LIGHT_VERBS else _COPULAS
+        return not any(
+            said.stem in _ACTIONS and said.text not in plain and not self._is_kept(said)
+            for one in self._sentences
+            for said in one.words
+            if one.is_quoted(said) and not said.is_name
+        )
+
+    def _is_kept(self, said: ReadWord) -> bool:
+        """Say whether the statement keeps a word of the quote, as itself or as another one."""
+        return any(is_supported_by(word.stem, said.stem) for word in self._claimed)
+
+    def _context(self) -> list[ReadWord]:
+        """Return the words of the quoted messages outside the quotes."""
+        found: list[ReadWord] = []
+        for one in self._sentences:
+            text, place = one.quotation.passage.text, one.quotation
+            found += read_words(text[max(0, place.start - _REACH_BEFORE) : place.start])
+            found += read_words(text[place.end : place.end + _REACH_AFTER])
+        return found
+
+    def _is_in_context(self, word: ReadWord, context: Sequence[ReadWord]) -> bool:
+        """Say whether the rest of the message names what the word names; what is done must stand in the quote."""
+        if word.stem in _UNITS_OF_TIME or (word.stem in _ACTIONS and not word.is_name):
+            return False
+        if word.is_name and not self._refers_back():
+            return False
+        return any(is_supported_by(word.stem, said.stem) and not said.negated for said in context)
+
+    def _refers_back(self) -> bool:
+        """Say whether the quotes have a pronoun for somebody or something named elsewhere, and no name of their own."""
+        quoted = [said for one in self._sentences for said in one.words if one.is_quoted(said)]
+        return any(said.text in _BACK_REFERENCES for said in quoted) and not any(said.is_name for said in quoted)
