@@ -19,6 +19,7 @@ from itertools import pairwise
 from mnemon.evidence.added_words import AddedWords
 from mnemon.evidence.binding import binding_fault
 from mnemon.evidence.clause import ReadWord, read_words
+from mnemon.evidence.contrast import contrast_fault
 from mnemon.evidence.figure import Figure, find_figures
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
@@ -165,6 +166,8 @@ def _words_fault(
         return fault
     if kind is StatementKind.QUESTION:
         return None
+    if fault := contrast_fault(statement, claimed, sentences):
+        return fault
     return next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None)
 
 

@@ -36,6 +36,12 @@ def stem_list(name: str) -> frozenset[str]:
     return frozenset(map(word_stem, word_list(name)))
 
 
+def pair_list(name: str) -> list[tuple[str, str]]:
+    """Return the pairs of words of a list in the table, in which a slash or a line break separates them."""
+    parts = (part.split() for line in str(_TABLE[name]).splitlines() for part in line.split(" / ") if part.strip())
+    return [(one, other) for one, other in parts]
+
+
 def _read_synonyms(lines: str) -> dict[str, frozenset[str]]:
     """Return, for each stem of a statement, the stems of a quote that support it; itself is left out."""
     found: dict[str, set[str]] = defaultdict(set)
