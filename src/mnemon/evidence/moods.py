@@ -19,34 +19,35 @@ class Mood(StrEnum):
     FUTURE = "future"
 
 
-def _phrases(table: str) -> re.Pattern[str]:
+def pattern_of(table: str) -> re.Pattern[str]:
     """Return a pattern that matches any phrase of the table as whole words, in any case."""
     parts = (part.strip() for line in table.splitlines() for part in line.split(" / "))
-    return re.compile(rf"\b(?:{'|'.join(filter(None, parts))})\b", re.IGNORECASE)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(filter(None, parts))})(?!\w)", re.IGNORECASE)
 
 
-IDIOMS = _phrases(
+IDIOMS = pattern_of(
     r"""
     not only / not just / not to mention / no doubt / no wonder / no problem / no worries / can(?:no|')t wait
     why not / couldn't agree more / nothing but / not bad
     if you(?:'re| are)? (?:wonder|curious|ask|must know|didn't know)\w* / as if / if not / no matter
+    if possible / if (?:i|we|you|they) can / if i can avoid it / as far as / will do / would be (?:great|nice|fine|good)
     want(?:ed)? you to know / like i said / as i said / i(?:'d| would) say / i must say
     """
 )
 """Phrases whose words do not mean what they mean alone."""
-CEASING_PHRASES = _phrases(
+CEASING_PHRASES = pattern_of(
     r"""
     no longer / any longer / not any ?more / any ?more / used to / gave up / given up / in the past / back when
     when i was / once (?:was|had)
     """
 )
 """Phrases that say that something is over."""
-ANY_MORE = _phrases("any ?more / any longer")
+ANY_MORE = pattern_of("any ?more / any longer")
 """What ends something that was named before it."""
 _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     (
         Mood.WISH,
-        _phrases(
+        pattern_of(
             r"""
             wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|ing)? / aspir\w+
             desires? / (?:would|should) (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only
@@ -56,7 +57,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     ),
     (
         Mood.FUTURE,
-        _phrases(
+        pattern_of(
             r"""
             will / won't / (?<=')ll / going to / gonna / about to / plan(?:s|ning|ned)? / intend(?:s|ed|ing)?
             tomorrow / soon / upcoming / next (?:week|month|year|quarter|spring|summer|fall|autumn|winter|time|\w+day)
@@ -70,7 +71,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     ),
     (
         Mood.REPORT,
-        _phrases(
+        pattern_of(
             r"""
             according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
             i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me
@@ -85,7 +86,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     ),
     (
         Mood.PAST,
-        _phrases(
+        pattern_of(
             r"""
             used to / formerly / previously / former / no longer / any longer / any ?more / ex / in the past
             back then / back when / at the time / back in / as a (?:kid|child|teen|teenager|student|boy|girl)
@@ -98,7 +99,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     ),
     (
         Mood.HYPOTHETICAL,
-        _phrases(
+        pattern_of(
             r"""
             might / maybe / perhaps / possibly / could / suppose[ds]? / imagine / pretend(?:ing)? / hypothetically
             doubts? / doubted / pretend(?:s|ed|ing)? / it's possible / possible that / no way / myth that / a myth
@@ -106,22 +107,24 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to
             meant to / should've / should have / supposed to / was going to / what if / let's say / say that i
             not sure / unsure / unclear / would(?! (?:love|like|prefer|rather)) / wouldn't
-            may (?:be|have|not|become|get|need) / assum(?:e|ing) / joking / kidding / jk / my character
+            (?<=')d (?:have|be) / (?<=')d (?:never |probably |also |just )?(?:hire|go|take|buy|say|choose|do|call|use|move|quit)
+            had (?:i|we|he|she|they|it|you) / (?:i|we) thought (?:it|that|they|he|she|this|the \w+|my \w+) (?:was|were|had|would)
+            may (?:(?:already|also|well|still) )?(?:be|have|not|become|get|need) / doubtful / unconfirmed / unverified assum(?:e|ing) / joking / kidding / jk / my character
             in (?:the|this|my) (?:novel|story|game|dream|movie|book) / role-?play
             """
         ),
     ),
 )
-_SUPPOSING = _phrases("if / unless / in case / whether / suppose / imagine / pretend / hypothetically / what if")
+_SUPPOSING = pattern_of("if / unless / in case / whether / suppose / imagine / pretend / hypothetically / what if")
 """What makes a supposition of its whole sentence."""
-_EVENT_IN_PAST = _phrases(
+_EVENT_IN_PAST = pattern_of(
     r"""
     (?:was|were|had)\s+(?:(?:just|also|recently|never|not|first)\s+)?(?:born|told|given|made|built|sent|\w{3,}ed)
     had (?:to|twins|surgery|lunch|dinner) / had (?:a|another|our|my) (?:\w+ )?(?:baby|son|daughter|girl|boy|child|kid)
     """
 )
 """A passive, or something that happened once: it may well be true now."""
-_OWN_WORDS = _phrases(
+_OWN_WORDS = pattern_of(
     "(?:i|we)(?: (?:just|also|already|once))? (?:said|told|thought|mentioned|wrote|suggested|claimed)"
 )
 _MEANT_AS_FACT = re.compile(

@@ -27,7 +27,7 @@ class StatementKind(StrEnum):
     LINE = "line"
     """A line of evidence, which names its source: a report supports it."""
     CLAIM = "claim"
-    """What an agent takes to be true in a session: also what is wished, planned, reported or supposed supports it."""
+    """What an agent takes to be true in a session: also what is wished supports it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from mnemon.evidence.added_words import AddedWords
 from mnemon.evidence.binding import binding_fault
 from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.contrast import contrast_fault
+from mnemon.evidence.disowned import disowned_fault
 from mnemon.evidence.figure import Figure, find_figures
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
@@ -166,6 +167,9 @@ def _words_fault(
         return fault
     if kind is StatementKind.QUESTION:
         return None
+    about_other = bool(subject.entity) and subject.entity_is_person
+    if fault := disowned_fault(claimed, sentences, kind, about_other=about_other):
+        return fault
     if fault := contrast_fault(statement, claimed, sentences):
         return fault
     return next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None)

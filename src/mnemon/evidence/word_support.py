@@ -15,7 +15,7 @@ _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
     StatementKind.TASK: frozenset({Mood.WISH, Mood.FUTURE}),
     StatementKind.QUESTION: frozenset(Mood),
     StatementKind.LINE: frozenset(),
-    StatementKind.CLAIM: frozenset({Mood.WISH, Mood.FUTURE, Mood.REPORT, Mood.HYPOTHETICAL}),
+    StatementKind.CLAIM: frozenset({Mood.WISH}),
 }
 _ADDS_MOODS = frozenset({StatementKind.TASK, StatementKind.QUESTION, StatementKind.CLAIM})
 """Kinds of statements that may be worded as a plan or a wish though the quote is not."""
