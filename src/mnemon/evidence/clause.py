@@ -250,7 +250,7 @@ def _read_clause(
                 negated=place in negated,
                 clause_negated=bool(negated),
                 ceased=ceased,
-                moods=moods | {mood for mood, at in signs if at <= token.start or mood in WHOLE_CLAUSE},
+                moods=moods | {mood for mood, at in signs if at <= token.start or _reaches_back(plain, mood, token.start, at)},
                 subject=subjects[place][0],
                 in_subject=subjects[place][1],
                 is_name=token.is_name,
@@ -261,6 +261,11 @@ def _read_clause(
             )
         )
     return words
+
+
+def _reaches_back(plain: str, mood: Mood, start: int, at: int) -> bool:
+    """Say whether a sign governs a word before it: "I'm in Berlin next week", but not past a comma."""
+    return mood in WHOLE_CLAUSE and "," not in plain[start:at]
 
 
 def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:

@@ -49,7 +49,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.WISH,
         pattern_of(
             r"""
-            wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|ing)? / aspir\w+
+            wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|t|ing)? / aspir\w+
             desires? / (?:would|should) (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only
             interested in / look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
             """

@@ -50,6 +50,7 @@ _MOOD_WORDS = word_list("mood")
 _LINE_WORDS = stem_list("line")
 """Stems by which a line of evidence says how it came about."""
 _UNITS = stem_list("unit")
+_GRAMMAR = stem_list("function")
 _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
 _PART_OF = re.compile(
     r"\b(?:one|some|half|few|couple) of (?:my|our|the|us|them) (?!time|day|week|month|year)\w+", re.IGNORECASE
@@ -158,7 +159,7 @@ def _words_fault(
         return "it says nothing that the quote could support"
     if fault := _quantifier_fault(claimed, sentences):
         return fault
-    checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)))
+    checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)), has_figures=bool(find_figures(statement)))
     missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
     present = [word for word in own if checker.occurrences(word)]
     if missing := AddedWords(claimed, sentences).unexcused(missing, present):
@@ -182,7 +183,7 @@ def _label_fault(
     if not subject.entity:
         return None
     told = names | FREE | _stems_of(one.quotation.passage.text[:_LONGEST_SEARCHED] for one in sentences)
-    for one in sorted(label):
+    for one in sorted(label - _GRAMMAR):
         if one not in told and not any(is_supported_by(one, other) for other in told):
             return f"“{subject.entity}” is mentioned nowhere in the quoted message"
     return None

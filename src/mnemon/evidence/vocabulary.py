@@ -2,6 +2,7 @@
 
 import tomllib
 from collections import defaultdict
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -24,6 +25,16 @@ _BASES = _read_irregular(_TABLE["irregular"]["lines"])
 def word_stem(word: str) -> str:
     """Return the stem by which a lower-case word is compared, that of its base where its form is irregular."""
     return stem(_BASES.get(word, word))
+
+
+def is_past_form(word: str) -> bool:
+    """Say whether a lower-case word is a verb in the past by its form: "decided", "fell"."""
+    return (word in _BASES or word.endswith("ed")) and word_stem(word) in _actions()
+
+
+@cache
+def _actions() -> frozenset[str]:
+    return stem_list("action_verb")
 
 
 def word_list(name: str) -> frozenset[str]:

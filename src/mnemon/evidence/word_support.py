@@ -7,7 +7,7 @@ from mnemon.evidence.moods import Mood, reported_by
 from mnemon.evidence.phrases import find_phrases
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject
 from mnemon.evidence.subject import Speaker
-from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_supported_by, stem_list, word_stem
+from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_past_form, is_supported_by, stem_list, word_stem
 from mnemon.turn import Role
 
 _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
@@ -37,11 +37,12 @@ MOOD_NAMES = {
     Mood.FUTURE: "speaks of the future",
 }
 _RELATIONS = stem_list("relation")
+_ACTIONS = stem_list("action_verb")
 _OTHERS = stem_list("other_party")
 _NEGATED_POINT = 2
 """Words after a negation that are what it negates."""
 _OF_SPEAKER = frozenset({"me", "us", "my", "our"})
-_PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got"})
+_PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got", "is", "are"})
 _OWN_AIMS = stem_list("aim")
 """Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
@@ -60,6 +61,7 @@ class WordSupport:
         label: frozenset[str],
         *,
         dated: bool,
+        has_figures: bool = False,
     ) -> None:
         """Read what the statement and its quotes say as a whole: moods, negations, names and reporters."""
         self.kind, self.subject, self.names, self.label = kind, subject, names, label
@@ -76,7 +78,8 @@ class WordSupport:
         self.entity_person = bool(subject.entity) and subject.entity_is_person
         self.is_passive = any(word.text == "by" for word in claimed) or any(word.text in _PASSIVE for word in claimed)
         self.named = frozenset(word.stem for word in claimed if word.is_name)
-        self.dated = dated
+        self.dated, self.has_figures = dated, has_figures
+        self.tells_past, self.is_acted = _past_forms(claimed)
         self.quote_contrasts = any(word.shared for _, word in self.around)
         self.quote_negates = any(word.negated for _, word in self.around)
         self.negated_points = _negated_points(claimed)
@@ -90,17 +93,19 @@ class WordSupport:
 
     def fault(self, words: Sequence[ReadWord]) -> str | None:
         """Return why the best occurrences of the words still do not support the statement."""
-        chosen: list[tuple[str | None, ReadWord]] = []
+        chosen: list[tuple[str | None, ReadWord, ReadWord]] = []
         for word in words:
             faults = [(self._occurrence_fault(word, one, said), said) for one, said in self.occurrences(word)]
-            fault, said = min(faults, key=lambda each: each[0] is not None)
+            chosen.append((*min(faults, key=lambda each: each[0] is not None), word))
+        sound = [said for fault, said, _ in chosen if not fault]
+        left = [(fault, said) for fault, said, word in chosen if not _is_only_named(word, said, sound)]
+        for fault, said in left:
             if fault and not said.owned:
                 return fault
-            chosen.append((fault, said))
         # "Is my sister Ana coming?" tells, though it asks, that there is a sister Ana.
-        if any(fault for fault, _ in chosen) and not all(said.owned for _, said in chosen):
-            return next(fault for fault, _ in chosen if fault)
-        return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said in chosen])
+        if any(fault for fault, _ in left) and (self.has_figures or not all(said.owned for _, said in left)):
+            return next(fault for fault, _ in left if fault)
+        return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said, _ in chosen])
 
     def _added_mood(self, chosen: Sequence[ReadWord]) -> str | None:
         """Return a mood of the statement that none of its supporting words has."""
@@ -147,6 +152,8 @@ class WordSupport:
                 continue
             if mood is Mood.FUTURE and self.dated:
                 continue
+            if mood is Mood.PAST and self.tells_past:
+                continue
             if not _SATISFIED_BY[mood] & self.moods:
                 return f"the quote {MOOD_NAMES[mood]}, the statement does not say so"
             if mood is Mood.REPORT:
@@ -172,9 +179,9 @@ class WordSupport:
         about_other = self._is_about_other(word)
         if spoken in (Speaker.FIRST, Speaker.WE):
             is_group = spoken is Speaker.WE and isinstance(word.subject, frozenset) and not word.subject & _RELATIONS
-            fits = (
-                not about_other or said.owned or said.apposed or word.is_name or (is_group and not self.entity_person)
-            )
+            is_agent = self.is_acted and not any(other.text in _PASSIVE for other in one.words)
+            fits = not about_other or said.owned or said.apposed or word.is_name or is_agent
+            fits = fits or (is_group and not self.entity_person)
             return None if fits else f"in the quote “{said.text}” is said of the speaker"
         if spoken is Speaker.SECOND:
             return None if self.kind is StatementKind.LINE else f"in the quote “{said.text}” is said of “you”"
@@ -226,6 +233,29 @@ class WordSupport:
             # "Owes Benny 200": the entity is spoken of, and the speaker is the subject.
             return self.begins_with_label or not self.has_label
         return False
+
+
+def _is_only_named(word: ReadWord, said: ReadWord, sound: Sequence[ReadWord]) -> bool:
+    """Say whether the quote merely names with the word what the statement is about, while others say what is so of it.
+
+    "My son isn't at Crestview any longer, he's been homeschooled" speaks of a son, whatever it denies.
+    """
+    if not word.in_subject or not (said.in_subject or said.is_name) or said.stem in _ACTIONS:
+        return False
+    return any(not (other.in_subject or other.is_name or other.owned) for other in sound)
+
+
+def _past_forms(claimed: Sequence[ReadWord]) -> tuple[bool, bool]:
+    """Say whether a verb of the statement is in the past ("decided"), and whether one is a passive ("are handed")."""
+    past = passive = False
+    before = ""
+    for word in claimed:
+        if is_past_form(word.text) and not word.is_function_word:
+            passive = passive or before in _PASSIVE | {"am", "be"}
+            past = past or before not in _PASSIVE | {"am", "be"}
+        past = past or word.text in {"was", "were"}
+        before = word.text
+    return past, passive
 
 
 def _negated_points(claimed: Sequence[ReadWord]) -> list[ReadWord]:
