@@ -26,6 +26,7 @@ from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.said_dates import covered_places, date_fault, date_spans
+from mnemon.evidence.spoken import spell_dates, spell_figures
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject, quoted_sentence
 from mnemon.evidence.vocabulary import (
     FREE,
@@ -69,10 +70,12 @@ def support_fault(
         return f"it has {len(statement)} characters; at most {LONGEST_STATEMENT} can be supported by quotes"
     sentences = [quoted_sentence(one) for one in quotations]
     texts = [one.text for one in sentences]
+    spoken = [*texts, *map(spell_figures, texts)]
+    dated = [(one.text, one.quotation.passage.at) for one in sentences]
     return (
-        number_fault(statement, texts)
-        or date_fault(statement, [(one.text, one.quotation.passage.at) for one in sentences])
-        or code_fault(statement, texts)
+        number_fault(statement, spoken)
+        or date_fault(statement, [*dated, *((spell_dates(text, at.date()), at) for text, at in dated)])
+        or code_fault(statement, spoken)
         or _figure_noun_fault(statement, texts)
         or _words_fault(statement, sentences, kind, subject)
     )
