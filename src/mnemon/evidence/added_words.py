@@ -16,6 +16,8 @@ _LIGHT_VERBS = stem_list("light_verb")
 _DIRECTED_VERBS = stem_list("directed_verb")
 _PLAIN_VERBS = word_list("plain_verb")
 _ACTIONS = stem_list("action_verb")
+_TELLING = frozenset({"say", "says", "said", "tell", "tells", "told", "think", "thinks", "thought", "know", "named", "called"})
+"""Verbs of a quote by which somebody tells something else."""
 _COPULAS = frozenset({"be", "is", "are", "was", "were", "am", "been", "being", "have", "has", "had", "having", "'s"})
 _UNITS_OF_TIME = stem_list("time_unit")
 _BACK_REFERENCES = PRONOUNS["other"] | frozenset({"him", "her", "them", "his", "their", "its", "one", "ones", "there"})
@@ -49,7 +51,7 @@ class AddedWords:
             return False
         plain = _PLAIN_VERBS if word.stem in _LIGHT_VERBS else _COPULAS
         return not any(
-            said.stem in _ACTIONS and said.text not in plain and not self._is_kept(said)
+            said.stem in _ACTIONS and said.text not in plain | _TELLING and not self._is_kept(said)
             for one in self._sentences
             for said in one.words
             if one.is_quoted(said) and not said.is_name

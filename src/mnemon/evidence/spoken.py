@@ -63,7 +63,7 @@ _FIGURES: tuple[_Rewrite, ...] = (
     _rule(r"@", " "),
 )
 _ELLIPSIS = re.compile(
-    r"\b(?:from|to|was|were|be|at|under|over|than|below|above|so|and|own|na|it's)\s+(?P<n>\d{1,3}(?:\.\d+)?)(?![\w.,:/%]|\s?(?:%|percent|million|k\b))",
+    r"\b(?:from|to|was|were|be|at|under|over|than|below|above|so|and|own|na|it's)\s+(?P<n>\d{1,3}(?:\.\d+)?)(?![.,]?\d|[\w:/%]|\s?(?:%|percent|million|k\b))",
     re.IGNORECASE,
 )
 _MEASURE = re.compile(

@@ -25,6 +25,7 @@ from mnemon.evidence.figure import Figure, find_figures
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
 from mnemon.evidence.quote_gate import Quotation
+from mnemon.evidence.records import record_fault
 from mnemon.evidence.said_dates import covered_places, date_fault, date_spans
 from mnemon.evidence.spoken import spell_dates, spell_figures
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject, quoted_sentence
@@ -69,9 +70,9 @@ def support_fault(
     if len(statement) > LONGEST_STATEMENT:
         return f"it has {len(statement)} characters; at most {LONGEST_STATEMENT} can be supported by quotes"
     sentences = [quoted_sentence(one) for one in quotations]
-    texts = [one.text for one in sentences]
+    texts = [text for one in sentences for text in one.sources]
     spoken = [*texts, *map(spell_figures, texts)]
-    dated = [(one.text, one.quotation.passage.at) for one in sentences]
+    dated = [(text, one.quotation.passage.at) for one in sentences for text in one.sources]
     return (
         number_fault(statement, spoken)
         or date_fault(statement, [*dated, *((spell_dates(text, at.date()), at) for text, at in dated)])
@@ -131,7 +132,7 @@ def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
         measured = [
             other for other, ones in said.items() if other in _UNITS and any(is_same_figure(figure, x) for x in ones)
         ]
-        if noun in _UNITS and measured and noun not in measured:
+        if noun in _UNITS and measured and not any(is_supported_by(noun, other) for other in measured):
             return f"the quote gives the figure in “{measured[0]}”"
         if others and not any(is_same_figure(figure, one) or is_rounded(figure, one) for one in others):
             return f"the quote gives another figure for “{noun}”"
@@ -175,6 +176,8 @@ def _words_fault(
     if fault := disowned_fault(claimed, sentences, kind, about_other=about_other):
         return fault
     if fault := contrast_fault(statement, claimed, sentences):
+        return fault
+    if fault := next(filter(None, (record_fault(statement, claimed, one.fields) for one in sentences)), None):
         return fault
     return next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None)
 
