@@ -151,6 +151,22 @@ def crossed_fault(folded: str, fragments: Sequence[str]) -> str | None:
                 strange = (segment.stems & elsewhere) - fragment.stems
                 if strange and own - {item[1]} and not segment.stems & (own - {item[1]}):
                     return f"it puts “{_shown(item)}” with “{min(strange)}”"
+    return _swapped_fault(folded, read)
+
+
+def _swapped_fault(folded: str, fragments: Sequence[Segment]) -> str | None:
+    """Return that two fragments changed their words: "vim at work, VS Code at home" is not "VS Code at work, vim at home".
+
+    Then two segments of the folded text each have words that only the one and words that only the other fragment has.
+    """
+    marks = [one.stems | {str(item) for item in one.items} for one in fragments]
+    parts = [one.stems | {str(item) for item in one.items} for one in read_segments(folded)]
+    for place, left in enumerate(marks):
+        for right in marks[place + 1 :]:
+            mixed = [(part & left - right, part & right - left) for part in parts]
+            both = [(one, other) for one, other in mixed if one and other]
+            if len(both) > 1 and both[0][0] != both[1][0] and both[0][1] != both[1][1]:
+                return f"it puts “{min(both[0][0])}” with “{min(both[0][1])}”"
     return None
 
 

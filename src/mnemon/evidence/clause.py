@@ -32,7 +32,7 @@ from mnemon.evidence.subject import (
     looks_like_verb,
     owned_places,
 )
-from mnemon.evidence.vocabulary import FUNCTION_WORDS, word_list, word_stem
+from mnemon.evidence.vocabulary import FUNCTION_WORDS, stem_list, word_list, word_stem
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 LONGEST_READ = 4_000
@@ -89,6 +89,7 @@ _NEGATORS = word_list("negating")
 _AVOIDING = word_list("avoiding")
 _NEGATIVE_VERBS = word_list("disliking") | _AVOIDING
 _CEASING = word_list("ceasing")
+_ACTIONS = stem_list("action_verb") | stem_list("light_verb")
 _CONTRASTS = frozenset({"not", "never", "only", "just", "but"})
 _LOCAL_REACH = 4
 """Words that a "without" reaches."""
@@ -198,6 +199,9 @@ def _begins_clause(tokens: Sequence[Token], at: int) -> bool:
     first = tokens[place]
     if first.low in SUBJECT_PRONOUNS or first.low in _ASKING or first.low in _AUXILIARIES or first.low.endswith("n't"):
         return True
+    # "Doesn't eat pork and eats fish": a verb in the third person says something of its own.
+    if tokens[at].low != "or" and not first.is_name and first.low.endswith("s") and word_stem(first.low) in _ACTIONS:
+        return first.low in VERBS or looks_like_verb(tokens, place)
     return (first.low in DETERMINERS or first.is_name) and _has_verb_after(tokens, place)
 
 

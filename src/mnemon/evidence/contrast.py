@@ -74,9 +74,8 @@ def _opposed_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSenten
 
 def _measure_fault(statement: str, claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
     """Return how the statement changes what a figure or a date stands for in the quote."""
-    skips = next((match for match in _EVERY.finditer(one.text) if match["skip"]), None)
-    if skips and _EVERY.search(statement) and not _SKIPPING.search(statement):
-        return f"the quote says “{skips[0].strip()}”"
+    if fault := frequency_fault(statement, one.text):
+        return fault
     figures, own = find_figures(one.text), find_figures(statement)
     values = {(figure.low, figure.high) for figure in own}
     for left, right in zip(figures, figures[1:], strict=False):
@@ -85,6 +84,14 @@ def _measure_fault(statement: str, claimed: Sequence[ReadWord], one: QuotedSente
         if _OF.fullmatch(gap) and has_right and not has_left:
             return f"the quote says it of {left.text.strip()} of {right.text.strip()}"
     return _moved_fault(statement, one) or _step_fault(statement, own, one, figures) or _direction_fault(claimed, own)
+
+
+def frequency_fault(statement: str, text: str) -> str | None:
+    """Return that the statement says "every" where the text says "every other"; None without."""
+    skips = next((match for match in _EVERY.finditer(text) if match["skip"]), None)
+    if skips and _EVERY.search(statement) and not _SKIPPING.search(statement):
+        return f"the quote says “{skips[0].strip()}”"
+    return None
 
 
 def _moved_fault(statement: str, one: QuotedSentence) -> str | None:
