@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 
 from mnemon.evidence.clause import ReadWord
@@ -11,8 +12,13 @@ from mnemon.evidence.vocabulary import word_list, word_stem
 _NEGATORS = word_list("negating")
 
 
-def _read_phrases(lines: str) -> dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]:
-    """Return the phrases as stems, longest first, by their first stem, each with the stems that it supports."""
+@cache
+def _phrases() -> dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]:
+    """Return the phrases as stems, longest first, by their first stem, each with the stems that it supports.
+
+    They are read when they are first asked for.
+    """
+    lines = files("mnemon.evidence").joinpath("phrases.txt").read_text("utf-8")
     found: dict[str, list[tuple[tuple[str, ...], frozenset[str]]]] = defaultdict(list)
     for line in filter(None, map(str.strip, lines.splitlines())):
         said, _, claimed = line.partition(" => ")
@@ -21,13 +27,10 @@ def _read_phrases(lines: str) -> dict[str, list[tuple[tuple[str, ...], frozenset
     return {first: sorted(some, key=lambda one: -len(one[0])) for first, some in found.items()}
 
 
-_PHRASES = _read_phrases(files("mnemon.evidence").joinpath("phrases.txt").read_text("utf-8"))
-
-
 def find_phrases(words: Sequence[ReadWord]) -> Iterator[tuple[ReadWord, frozenset[str]]]:
     """Yield the word that carries each phrase, as the phrase says it, with the stems that the phrase supports."""
     for place, word in enumerate(words):
-        for phrase, claimed in _PHRASES.get(word.stem, ()):
+        for phrase, claimed in _phrases().get(word.stem, ()):
             within = words[place : place + len(phrase)]
             if tuple(one.stem for one in within) == phrase and within[-1].clause == word.clause:
                 yield _carrier(within), claimed
@@ -37,7 +40,9 @@ def _carrier(within: Sequence[ReadWord]) -> ReadWord:
     """Return the phrase's last word that says something; a negation inside the phrase is part of its meaning."""
     said = next((one for one in reversed(within) if not one.is_function_word), within[-1])
     has_own = any(map(_is_negator, within))
-    return replace(said, negated=within[0].negated and not _is_negator(within[0]), clause_negated=False) if has_own else said
+    if not has_own:
+        return said
+    return replace(said, negated=within[0].negated and not _is_negator(within[0]), clause_negated=False)
 
 
 def _is_negator(word: ReadWord) -> bool:

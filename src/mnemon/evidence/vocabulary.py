@@ -1,9 +1,14 @@
-"""The words by which the gates compare a statement with its quote; they stand in `vocabulary.toml`."""
+"""The words by which the gates compare a statement with its quote.
+
+They stand in `vocabulary.toml`, lists and synonyms that the rules need, and in `lexicon.txt`, everyday words with what
+supports them ("statement : quote", one line for each word of a statement).
+"""
 
 import tomllib
 from collections import defaultdict
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from mnemon.evidence.stems import stem
@@ -53,10 +58,17 @@ def pair_list(name: str) -> list[tuple[str, str]]:
     return [(one, other) for one, other in parts]
 
 
-def _read_synonyms(lines: str) -> dict[str, frozenset[str]]:
-    """Return, for each stem of a statement, the stems of a quote that support it; itself is left out."""
+def supporting_stems(claimed: str) -> frozenset[str]:
+    """Return the stems of a quote that support a stem of a statement; itself is left out."""
+    return _synonyms().get(claimed, frozenset())
+
+
+@cache
+def _synonyms() -> dict[str, frozenset[str]]:
+    """Return the supporting stems by the statement's, read when they are first asked for."""
+    lexicon = files("mnemon.evidence").joinpath("lexicon.txt").read_text("utf-8")
     found: dict[str, set[str]] = defaultdict(set)
-    for line in filter(None, lines.splitlines()):
+    for line in filter(None, chain(_TABLE["synonyms"]["lines"].splitlines(), lexicon.splitlines())):
         claimed, _, said = line.partition(" : ")
         for word in claimed.split():
             found[word_stem(word)] |= {word_stem(other) for other in said.split()}
@@ -67,8 +79,6 @@ FUNCTION_WORDS = word_list("function")
 """Words of grammar, which need no support."""
 FREE = stem_list("free")
 """Stems that a statement may add without support."""
-SYNONYMS = _read_synonyms(_TABLE["synonyms"]["lines"])
-"""Stems of a quote that support a stem of a statement, by the statement's."""
 PRONOUNS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _TABLE["pronoun"].items()}
 """Subject pronouns by person: `first`, `second`, `other`."""
 QUANTIFIERS: dict[str, frozenset[str]] = {
@@ -80,7 +90,7 @@ _DERIVED_ENDINGS = word_list("derived_ending")
 
 def is_supported_by(claimed: str, said: str) -> bool:
     """Say whether a stem of a quote supports a stem of a statement: the same word, a derived one, or a synonym."""
-    return claimed == said or said in SYNONYMS.get(claimed, ()) or is_derived(claimed, said)
+    return claimed == said or said in supporting_stems(claimed) or is_derived(claimed, said)
 
 
 def is_derived(one: str, other: str) -> bool:
