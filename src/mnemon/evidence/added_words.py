@@ -6,10 +6,12 @@ the quote has none ("my sister is in Denver": lives), and say in general what th
 """
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from mnemon.evidence.clause import ReadWord, read_words
+from mnemon.evidence.contrast import opposites
 from mnemon.evidence.statement import QuotedSentence
-from mnemon.evidence.vocabulary import PRONOUNS, is_supported_by, stem_list, word_list
+from mnemon.evidence.vocabulary import PRONOUNS, is_derived, is_supported_by, stem_list, word_list
 
 _FRAME = stem_list("frame")
 _LIGHT_VERBS = stem_list("light_verb")
@@ -21,6 +23,11 @@ _TELLING = frozenset({"say", "says", "said", "tell", "tells", "told", "think", "
 _COPULAS = frozenset({"be", "is", "are", "was", "were", "am", "been", "being", "have", "has", "had", "having", "'s"})
 _UNITS_OF_TIME = stem_list("time_unit")
 _BACK_REFERENCES = PRONOUNS["other"] | frozenset({"him", "her", "them", "his", "their", "its", "one", "ones", "there"})
+_RELATIONS = stem_list("relation")
+_PREPARING = stem_list("preparing_verb")
+_STRONG = stem_list("strong_verb")
+_FEWEST_AROUND = 3
+"""Words of a statement that its quote must have for the verb between them to be another one."""
 _REACH_BEFORE, _REACH_AFTER = 2_000, 1_000
 """Characters of the message before and after the quoted sentences that are read for what they refer to."""
 
@@ -32,6 +39,7 @@ class AddedWords:
         """Take the statement's words and its quotes; their messages are read only if a word is missing."""
         self._claimed = [word for word in claimed if not word.is_function_word]
         self._sentences = sentences
+        self._pairs = frozenset(pairwise(word.stem for word in self._claimed))
 
     def unexcused(self, missing: Sequence[ReadWord], present: Collection[ReadWord]) -> list[ReadWord]:
         """Return the missing words that the statement may not add."""
@@ -43,19 +51,49 @@ class AddedWords:
         framing = [word for word in left if word.stem in _FRAME and not word.is_name]
         if len(framing) <= (len(present) + 1) // 2:
             left = [word for word in left if word not in framing]
+        if len(left) == 1 and len(present) >= _FEWEST_AROUND and self._is_other_verb(left[0]):
+            return []
         return left
 
     def _is_added_verb(self, word: ReadWord) -> bool:
         """Say whether the word is a light verb and the quotes have no verb for which it would be another one."""
         if word.is_name or (word.stem not in _LIGHT_VERBS and word.stem not in _DIRECTED_VERBS):
             return False
+        # "Is running now" is a state of its own, which a record would give.
+        if word.text.endswith("ing") and any(one.fields for one in self._sentences):
+            return False
         plain = _PLAIN_VERBS if word.stem in _LIGHT_VERBS else _COPULAS
-        return not any(
-            said.stem in _ACTIONS and said.text not in plain | _TELLING and not self._is_kept(said)
-            for one in self._sentences
-            for said in one.words
-            if one.is_quoted(said) and not said.is_name
-        )
+        return all(said.text in plain | _TELLING for said in self._verbs_passed_over())
+
+    def _is_other_verb(self, word: ReadWord) -> bool:
+        """Say whether the word is a verb for the one verb of the quotes that the statement passes over.
+
+        "Mixes up lazy and greedy" may be told as "confuses"; "asked for a raise" may not be told as "got".
+        """
+        passed = self._verbs_passed_over()
+        if word.is_name or word.stem not in _ACTIONS or len(passed) != 1:
+            return False
+        said = passed[0]
+        if {word.stem, said.stem} & _PREPARING or word.stem in _STRONG or said.stem in opposites(word.stem):
+            return False
+        return said.negated == word.negated and not said.ceased
+
+    def _verbs_passed_over(self) -> list[ReadWord]:
+        """Return the verbs of the quoted clauses that the statement draws on, which it does not keep itself."""
+        found = []
+        for one in self._sentences:
+            if one.fields:
+                continue
+            quoted = [said for said in one.words if one.is_quoted(said) and not said.is_function_word]
+            kept = [said for said in quoted if self._is_kept(said)]
+            telling = [said for said in kept if not said.is_name and not said.owned] or kept
+            clauses = {said.clause for said in telling}
+            found += [
+                said
+                for said in quoted
+                if said.clause in clauses and said.stem in _ACTIONS and not said.is_name and said not in kept
+            ]
+        return found
 
     def _is_kept(self, said: ReadWord) -> bool:
         """Say whether the statement keeps a word of the quote, as itself or as another one."""
@@ -72,11 +110,13 @@ class AddedWords:
 
     def _is_in_context(self, word: ReadWord, context: Sequence[ReadWord]) -> bool:
         """Say whether the rest of the message names what the word names; what is done must stand in the quote."""
-        if word.stem in _UNITS_OF_TIME or (word.stem in _ACTIONS and not word.is_name):
-            return False
         if word.is_name and not self._refers_back():
             return False
-        return any(is_supported_by(word.stem, said.stem) and not said.negated for said in context)
+        if word.stem in _UNITS_OF_TIME or (word.stem in _ACTIONS and not word.is_name):
+            # "The skip permit" and "parents' evening" are things, by the words beside them.
+            return any(pair in self._pairs for pair in pairwise(said.stem for said in context) if word.stem in pair)
+        same = is_supported_by if word.stem in _RELATIONS else is_derived
+        return any((word.stem == said.stem or same(word.stem, said.stem)) and not said.negated for said in context)
 
     def _refers_back(self) -> bool:
         """Say whether the quotes have a pronoun for somebody or something named elsewhere, and no name of their own."""

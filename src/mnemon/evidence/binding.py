@@ -113,7 +113,7 @@ def binding_fault(statement: str, source: str) -> str | None:
             for word in claimed.words:
                 if fault := _moved(item, word, claimed, holders, segments):
                     return fault
-    return None
+    return _swapped_fault(statement, segments)
 
 
 def _moved(

@@ -91,6 +91,11 @@ _NEGATIVE_VERBS = word_list("disliking") | _AVOIDING
 _CEASING = word_list("ceasing")
 _ACTIONS = stem_list("action_verb") | stem_list("light_verb")
 _CONTRASTS = frozenset({"not", "never", "only", "just", "but"})
+_EXCEPTING = frozenset(
+    {("from", "apart"), ("from", "aside"), ("than", "other")}
+    | {("but", every) for every in ("everything", "everyone", "everybody", "all", "anything", "anyone")}
+)
+"""Two words that except what follows, the second first."""
 _LOCAL_REACH = 4
 """Words that a "without" reaches."""
 
@@ -177,7 +182,8 @@ def _number_clauses(tokens: Sequence[Token]) -> None:
     """Give every token the number of its clause within the sentence."""
     clause = 0
     for at, token in enumerate(tokens):
-        if at and (token.low in _BREAKS or _begins_clause(tokens, at)):
+        is_break = token.low in _BREAKS and (token.low, tokens[at - 1].low) not in _EXCEPTING
+        if at and (is_break or _begins_clause(tokens, at)):
             clause += 1
         token.clause = clause
 
@@ -288,6 +294,8 @@ def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:
             odd, local = False, 0
         if token.low == "without":
             local = _LOCAL_REACH + 1
+        elif token.low == "except" or (token.low, before) in _EXCEPTING:
+            local = _LOCAL_REACH
         elif token.low == "no":
             local = _LOCAL_REACH
         elif token.low in {"only", "just"} and odd and before not in {"not", "the"} and not before.endswith("n't"):

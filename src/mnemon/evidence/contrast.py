@@ -25,7 +25,7 @@ _OF = re.compile(r"\s+(?:out\s+)?of\s+(?:the\s+|my\s+|our\s+|their\s+|his\s+|her
 _STEP = re.compile(r"\b(?P<word>by|to|until|till|through)\s+(?:the\s+|about\s+|around\s+|end\s+of\s+)*$", re.IGNORECASE)
 _WAS_BEFORE = re.compile(r"\b(?:from|was|were|used|previous\w*|original\w*|instead|old|before|had|no longer|not)\b", re.IGNORECASE)
 _ENDING = re.compile(
-    r"\b(?:until|till|through|to|ends?|ended|ending|expires?|expired|up to|by|before|lasts?|back|return\w*|over|runs?|untill)\b"
+    r"\b(?:until|till|through|to|ends|ended|ending|expires?|expired|up to|by|before|lasts?|back|return\w*|over|runs?)\b"
     r"|[-–—]",
     re.IGNORECASE,
 )
@@ -46,6 +46,11 @@ def _opposites() -> dict[str, frozenset[str]]:
 
 
 _OPPOSITES = _opposites()
+
+
+def opposites(word: str) -> frozenset[str]:
+    """Return the stems that exclude a stem."""
+    return _OPPOSITES.get(word, frozenset())
 
 
 def contrast_fault(statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:

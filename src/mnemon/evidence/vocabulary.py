@@ -39,7 +39,7 @@ def is_past_form(word: str) -> bool:
 
 @cache
 def _actions() -> frozenset[str]:
-    return stem_list("action_verb")
+    return stem_list("action_verb") | stem_list("light_verb") | stem_list("directed_verb")
 
 
 def word_list(name: str) -> frozenset[str]:

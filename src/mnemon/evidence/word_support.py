@@ -7,7 +7,7 @@ from mnemon.evidence.moods import Mood, reported_by
 from mnemon.evidence.phrases import find_phrases
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject
 from mnemon.evidence.subject import Speaker
-from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_past_form, is_supported_by, stem_list, word_stem
+from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, PRONOUNS, is_past_form, is_supported_by, stem_list, word_stem
 from mnemon.turn import Role
 
 _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
@@ -39,6 +39,8 @@ MOOD_NAMES = {
 _RELATIONS = stem_list("relation")
 _ACTIONS = stem_list("action_verb")
 _OTHERS = stem_list("other_party")
+_REPEATING = frozenset({"every", "each", "always", "usually", "often", "daily", "weekly", "monthly", "since", "still"})
+"""Words by which a quote says that something happens again and again, or goes on."""
 _NEGATED_POINT = 2
 """Words after a negation that are what it negates."""
 _OF_SPEAKER = frozenset({"me", "us", "my", "our"})
@@ -83,13 +85,28 @@ class WordSupport:
         self.quote_contrasts = any(word.shared for _, word in self.around)
         self.quote_negates = any(word.negated for _, word in self.around)
         self.negated_points = _negated_points(claimed)
+        self.quote_repeats = any(word.text in _REPEATING for _, word in self.around)
 
     def occurrences(self, word: ReadWord) -> list[tuple[QuotedSentence, ReadWord]]:
         """Return the quoted words that support this one, whatever is said of them."""
         within = self.around if word.is_name or word.opens else self.quoted
         found = [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
-        phrased = ((one, said) for one, said, stems in self.phrases if word.stem in stems and one.is_quoted(said))
-        return [*found, *phrased]
+        found += [(one, said) for one, said, stems in self.phrases if word.stem in stems and one.is_quoted(said)]
+        return found or self._part_occurrences(word, within)
+
+    def _part_occurrences(
+        self, word: ReadWord, within: Sequence[tuple[QuotedSentence, ReadWord]]
+    ) -> list[tuple[QuotedSentence, ReadWord]]:
+        """Return the quoted words that support each part of a compound, or of which the word is a part."""
+        parts = [word_stem(part) for part in word.text.split("-") if part not in FUNCTION_WORDS]
+        if len(parts) > 1:
+            held = [[(one, said) for one, said in within if is_supported_by(part, said.stem)] for part in parts]
+            return held[-1] if all(held) else []
+        return [
+            (one, said)
+            for one, said in within
+            if "-" in said.text and any(is_supported_by(word.stem, word_stem(part)) for part in said.text.split("-"))
+        ]
 
     def fault(self, words: Sequence[ReadWord]) -> str | None:
         """Return why the best occurrences of the words still do not support the statement."""
@@ -129,7 +146,16 @@ class WordSupport:
             return f"the quote says “{said.text}” {'with' if said.negated else 'without'} a negation"
         if said.ceased and not over and Mood.PAST not in self.moods:
             return f"the quote says that “{said.text}” is over"
+        if self._makes_habit(word, said):
+            return f"the quote tells once of “{said.text}”, the statement says that it is so"
         return self._mood_fault(said, over=over) or self._subject_fault(word, one, said)
+
+    def _makes_habit(self, word: ReadWord, said: ReadWord) -> bool:
+        """Say whether what happened once is told as what is so: "went to yoga" as "goes to yoga"."""
+        if self.kind is not StatementKind.FACT or self.quote_repeats or word.stem != said.stem or word.in_subject:
+            return False
+        is_told = said.opens or said.subject in (Speaker.FIRST, Speaker.WE)
+        return is_told and word.text.endswith("s") and is_past_form(said.text)
 
     def _agrees_in_negation(self, word: ReadWord, said: ReadWord) -> bool:
         """Say whether a word is negated as in the quote; a passive may put the negation after it."""
