@@ -11,7 +11,7 @@ from itertools import pairwise
 from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.contrast import opposites
 from mnemon.evidence.statement import QuotedSentence
-from mnemon.evidence.vocabulary import PRONOUNS, is_derived, is_supported_by, stem_list, word_list
+from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_derived, is_supported_by, stem_list, word_list
 
 _FRAME = stem_list("frame")
 _LIGHT_VERBS = stem_list("light_verb")
@@ -23,6 +23,7 @@ _TELLING = frozenset({"say", "says", "said", "tell", "tells", "told", "think", "
 _COPULAS = frozenset({"be", "is", "are", "was", "were", "am", "been", "being", "have", "has", "had", "having", "'s"})
 _UNITS_OF_TIME = stem_list("time_unit")
 _BACK_REFERENCES = PRONOUNS["other"] | frozenset({"him", "her", "them", "his", "their", "its", "one", "ones", "there"})
+_FREE_VERBS = _LIGHT_VERBS | _DIRECTED_VERBS | FREE
 _RELATIONS = stem_list("relation")
 _PREPARING = stem_list("preparing_verb")
 _STRONG = stem_list("strong_verb")
@@ -45,7 +46,7 @@ class AddedWords:
         """Return the missing words that the statement may not add."""
         if not present:
             return list(missing)
-        left = [word for word in missing if not self._is_added_verb(word)]
+        left = [word for word in missing if not (self._is_added_verb(word) and self._has_object(word, missing, present))]
         context = self._context() if left else []
         left = [word for word in left if not self._is_in_context(word, context)]
         framing = [word for word in left if word.stem in _FRAME and not word.is_name]
@@ -64,6 +65,14 @@ class AddedWords:
             return False
         plain = _PLAIN_VERBS if word.stem in _LIGHT_VERBS else _COPULAS
         return all(said.text in plain | _TELLING for said in self._verbs_passed_over())
+
+    def _has_object(self, verb: ReadWord, missing: Sequence[ReadWord], present: Collection[ReadWord]) -> bool:
+        """Say whether the word after the verb is the quote's, so that the verb says nothing by itself.
+
+        "Lives in Denver" is; "and drinks on the job" is an addition.
+        """
+        after = [word for word in (*present, *missing) if word.start > verb.start and word.stem not in _FREE_VERBS]
+        return not after or min(after, key=lambda word: word.start) in present
 
     def _is_other_verb(self, word: ReadWord) -> bool:
         """Say whether the word is a verb for the one verb of the quotes that the statement passes over.
@@ -84,7 +93,7 @@ class AddedWords:
         for one in self._sentences:
             if one.fields:
                 continue
-            quoted = [said for said in one.words if one.is_quoted(said) and not said.is_function_word]
+            quoted = [said for said in one.words if not said.is_function_word]
             kept = [said for said in quoted if self._is_kept(said)]
             telling = [said for said in kept if not said.is_name and not said.owned] or kept
             clauses = {said.clause for said in telling}
@@ -110,7 +119,7 @@ class AddedWords:
 
     def _is_in_context(self, word: ReadWord, context: Sequence[ReadWord]) -> bool:
         """Say whether the rest of the message names what the word names; what is done must stand in the quote."""
-        if word.is_name and not self._refers_back():
+        if (word.is_name or word.is_acronym) and not self._refers_back():
             return False
         if word.stem in _UNITS_OF_TIME or (word.stem in _ACTIONS and not word.is_name):
             # "The skip permit" and "parents' evening" are things, by the words beside them.

@@ -100,7 +100,7 @@ def _parts(text: str, items: Sequence[tuple[int, Item]]) -> list[tuple[int, int]
     return parts
 
 
-def binding_fault(statement: str, source: str) -> str | None:
+def binding_fault(statement: str, source: str, *, is_record: bool = False) -> str | None:
     """Return what the statement takes from one segment of its source and puts with another's words; else None."""
     segments = read_segments(source)
     if len(segments) < 2:
@@ -111,13 +111,19 @@ def binding_fault(statement: str, source: str) -> str | None:
             if not holders:
                 continue
             for word in claimed.words:
-                if fault := _moved(item, word, claimed, holders, segments):
+                if fault := _moved(item, word, claimed, holders, segments, is_record=is_record):
                     return fault
     return _swapped_fault(statement, segments)
 
 
 def _moved(
-    item: Item, word: ReadWord, claimed: Segment, holders: Sequence[Segment], segments: Sequence[Segment]
+    item: Item,
+    word: ReadWord,
+    claimed: Segment,
+    holders: Sequence[Segment],
+    segments: Sequence[Segment],
+    *,
+    is_record: bool,
 ) -> str | None:
     """Return that the word belongs to another segment, one with an item of the same kind that is not claimed."""
     if ("name", word.stem) == item or word.stem in _VERBS:
@@ -131,7 +137,8 @@ def _moved(
             return None
         at = next(own.start for own in home.words if is_supported_by(word.stem, own.stem))
         # What stands before the first figure goes for all: "I charge 90 for an upright and 130 for a grand".
-        if home is segments[0] and at < home.first_item and not word.is_name and item[0] != "name":
+        shares = any(one.stems & claimed.stems for one in holders) or is_record
+        if home is segments[0] and at < home.first_item and not word.is_name and item[0] != "name" and shares:
             return None
     return f"the quote says “{word.text}” of something else"
 

@@ -16,7 +16,7 @@ from mnemon.evidence.vocabulary import pair_list, word_stem
 
 _EVERY = re.compile(r"\b(?:every|each)\s+(?P<skip>other|second|third|fourth|two|three|four|six|\d+)?", re.IGNORECASE)
 _SKIPPING = re.compile(
-    r"\b(?:other|second|third|fourth|two|three|four|six|\d+|alternate|alternating|fortnight\w*|biweekly|bi-weekly)\b",
+    r"\b(?:every|each)\s+(?:other|second|third|fourth|two|three|four|six|\d+)\b|\balternat\w+|\bfortnight\w*|\bbi-?weekly\b",
     re.IGNORECASE,
 )
 _FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
@@ -59,6 +59,7 @@ def contrast_fault(statement: str, claimed: Sequence[ReadWord], sentences: Seque
         _opposed_fault(claimed, sentences)
         or next(filter(None, (_measure_fault(statement, claimed, one) for one in sentences)), None)
         or next(filter(None, (_compared_fault(claimed, one) for one in sentences)), None)
+        or next(filter(None, (_sequence_fault(claimed, one) for one in sentences)), None)
     )
 
 
@@ -74,6 +75,22 @@ def _opposed_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSenten
             met = said.get(other)
             if met is not None and other not in own and met.negated == word.negated and not word.is_name:
                 return f"the quote says “{met.text}”, not “{word.text}”"
+    return None
+
+
+def _sequence_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
+    """Return that the statement turns round what the quote puts in order with "then"."""
+    texts = [word.text for word in one.words]
+    if "then" not in texts or {"before", "after"} & set(texts):
+        return None
+    places = {word.stem: word.start for word in reversed(one.words) if not word.is_function_word}
+    for at, word in enumerate(claimed):
+        if word.text not in {"before", "after"}:
+            continue
+        left = next((places[other.stem] for other in reversed(claimed[:at]) if other.stem in places), None)
+        right = next((places[other.stem] for other in claimed[at + 1 :] if other.stem in places), None)
+        if left is not None and right is not None and (left > right) == (word.text == "before"):
+            return "the quote gives another order"
     return None
 
 

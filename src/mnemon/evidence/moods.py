@@ -73,7 +73,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.REPORT,
         pattern_of(
             r"""
-            according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
+            keeps? saying / kept saying / (?:is|are|was|were|'s|'re) (?:saying|claiming|telling \w+) / according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
             i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me
             called me / (?:they|people) say
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:says|said|told|tells|thinks|thought)

@@ -179,7 +179,7 @@ def _words_fault(
         return fault
     if fault := next(filter(None, (record_fault(statement, claimed, one.fields) for one in sentences)), None):
         return fault
-    return next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None)
+    return next(filter(None, (binding_fault(statement, one.text, is_record=bool(one.fields)) for one in sentences)), None)
 
 
 def _label_fault(

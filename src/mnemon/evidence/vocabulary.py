@@ -29,7 +29,7 @@ _BASES = _read_irregular(_TABLE["irregular"]["lines"])
 
 def word_stem(word: str) -> str:
     """Return the stem by which a lower-case word is compared, that of its base where its form is irregular."""
-    return stem(_BASES.get(word, word))
+    return stem(_BASES.get(word, word).replace("-", ""))
 
 
 def is_past_form(word: str) -> bool:

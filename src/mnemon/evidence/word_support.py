@@ -45,6 +45,7 @@ _NEGATED_POINT = 2
 """Words after a negation that are what it negates."""
 _OF_SPEAKER = frozenset({"me", "us", "my", "our"})
 _PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got", "is", "are"})
+_REPORTING = frozenset(map(word_stem, ("say", "tell", "hear", "claim", "think", "believe", "report", "mention", "accord")))
 _OWN_AIMS = stem_list("aim")
 """Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
@@ -146,9 +147,21 @@ class WordSupport:
             return f"the quote says “{said.text}” {'with' if said.negated else 'without'} a negation"
         if said.ceased and not over and Mood.PAST not in self.moods:
             return f"the quote says that “{said.text}” is over"
+        acts = is_past_form(word.text) or word.text.endswith("s") or word.opens
+        if acts and self._acts_on_speaker(one, said) and not self.is_acted and not self._is_about_other(word):
+            return f"in the quote “{said.text}” is done to the speaker"
         if self._makes_habit(word, said):
             return f"the quote tells once of “{said.text}”, the statement says that it is so"
         return self._mood_fault(said, over=over) or self._subject_fault(word, one, said)
+
+    def _acts_on_speaker(self, one: QuotedSentence, said: ReadWord) -> bool:
+        """Say whether the quote tells what somebody else does to the speaker: "they fined us"."""
+        if said.stem not in _ACTIONS or said.subject in (Speaker.FIRST, Speaker.WE):
+            return False
+        # "Please answer me" asks for something; it tells nothing that somebody does.
+        if not (is_past_form(said.text) or said.text.endswith("s") or isinstance(said.subject, frozenset)):
+            return False
+        return any(other.text in {"me", "us"} and 0 < other.start - said.start - len(said.text) < 2 for other in one.words)
 
     def _makes_habit(self, word: ReadWord, said: ReadWord) -> bool:
         """Say whether what happened once is told as what is so: "went to yoga" as "goes to yoga"."""
@@ -174,9 +187,9 @@ class WordSupport:
         for mood in Mood:
             if mood not in said.moods or mood in _MAY_STAND_IN[self.kind] or (mood is Mood.PAST and over):
                 continue
-            if mood is Mood.REPORT and self._names_reporter():
+            if mood is Mood.REPORT and self._names_reporter() and self._tells_report():
                 continue
-            if mood is Mood.FUTURE and self.dated:
+            if mood is Mood.FUTURE and self.dated and not self.tells_past:
                 continue
             if mood is Mood.PAST and self.tells_past:
                 continue
@@ -192,6 +205,10 @@ class WordSupport:
             word_stem(reporter) in self.reflected or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
             for reporter in self.reporters
         )
+
+    def _tells_report(self) -> bool:
+        """Say whether the statement says that it reports, as a line of evidence does by naming its source."""
+        return self.kind is StatementKind.LINE or Mood.REPORT in self.moods or bool(self.reflected & _REPORTING)
 
     def _subject_fault(self, word: ReadWord, one: QuotedSentence, said: ReadWord) -> str | None:
         """Return whom the quote speaks of, where the statement is about somebody else."""
