@@ -57,8 +57,21 @@ _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
 _PART_OF = re.compile(
     r"\b(?:one|some|half|few|couple) of (?:my|our|the|us|them) (?!time|day|week|month|year)\w+", re.IGNORECASE
 )
+_PART_DONE = re.compile(
+    r"\b(?:started|starting|began|half ?way|half (?:of|done)|about half|partly|partially|(?:most|some|part|one|two|three|four"
+    r"|five|\d+) of|in progress|working on|still on|so on to|now for|to be continued|next up)\b",
+    re.IGNORECASE,
+)
+"""What says that something is begun, or done in part."""
+_PAUSE = re.compile(
+    r"\b(?:this (?:week|month|time|once)|today|tonight|tomorrow|for now|for a (?:bit|while|week)|until|till|paus\w+|postpon\w+"
+    r"|next week|later)\b",
+    re.IGNORECASE,
+)
+"""What says that something only waits."""
+_ENDS = re.compile(r"\b(?:done|sorted|finished|settled|handled|solved|fixed|off|forget|scrap|drop|never ?mind|cancel\w*)\b", re.IGNORECASE)
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
-_DROPPING = frozenset(map(word_stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget")))
+_DROPPING = frozenset(map(word_stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget", "stop", "end")))
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -96,6 +109,8 @@ def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
         return "the quote says that it is not dropped"
     if done and about is not within and (left := _uncovered_part(topic, sentence)):
         return f"the quote does not say that “{left}” is done"
+    if fault := _unfinished_fault(topic, sentence, about, done=done):
+        return fault
     for word in about:
         if done and word.negated:
             return f"the quote says “{word.text}” with a negation"
@@ -103,6 +118,31 @@ def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
             if mood in word.moods:
                 return f"the quote {MOOD_NAMES[mood]}, it does not say that it is {'done' if done else 'dropped'}"
     return None
+
+
+def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[ReadWord], *, done: bool) -> str | None:
+    """Return why what the quote tells ends nothing: it speaks of something else, somebody else, a part or a pause."""
+    stems = {word.stem for word in read_words(topic[:LONGEST_STATEMENT]) if not word.is_function_word}
+    told = {word.stem for word in sentence.words}
+    if not any(is_supported_by(own, other) for own in stems for other in told) and not _is_answer(sentence, stems):
+        return "the quote does not speak of it"
+    if not done:
+        pause = _PAUSE.search(sentence.text)
+        return f"the quote says “{pause[0]}”, it does not say that it is dropped" if pause else None
+    if part := _PART_DONE.search(sentence.text):
+        return f"the quote says “{part[0]}”, it does not say that it is done"
+    names = {word.stem for word in sentence.words if word.is_name}
+    for word in about:
+        doer = word.subject if isinstance(word.subject, frozenset) else frozenset()
+        if doer & names and not doer & stems and not word.in_subject:
+            return f"the quote says that “{' '.join(sorted(doer))}” did it"
+    return None
+
+
+def _is_answer(sentence: QuotedSentence, stems: set[str]) -> bool:
+    """Say whether a quote without a word of the todo ends it by what was said before: "That's done"."""
+    before = sentence.quotation.passage.text[:_LONGEST_SEARCHED]
+    return bool(_ENDS.search(sentence.text)) and bool(stems & _stems_of((before,)))
 
 
 def _uncovered_part(topic: str, sentence: QuotedSentence) -> str | None:
