@@ -22,7 +22,8 @@ _TELLING = frozenset({"say", "says", "said", "tell", "tells", "told", "think", "
 """Verbs of a quote by which somebody tells something else."""
 _COPULAS = frozenset({"be", "is", "are", "was", "were", "am", "been", "being", "have", "has", "had", "having", "'s"})
 _UNITS_OF_TIME = stem_list("time_unit")
-_BACK_REFERENCES = PRONOUNS["other"] | frozenset({"him", "her", "them", "his", "their", "its", "one", "ones", "there"})
+REFERRING = PRONOUNS["other"] | frozenset({"him", "her", "them", "his", "their", "its", "one", "ones", "there"})
+"""Words that stand for somebody or something named elsewhere."""
 _FREE_VERBS = _LIGHT_VERBS | _DIRECTED_VERBS | FREE
 _RELATIONS = stem_list("relation")
 _PREPARING = stem_list("preparing_verb")
@@ -130,4 +131,4 @@ class AddedWords:
     def _refers_back(self) -> bool:
         """Say whether the quotes have a pronoun for somebody or something named elsewhere, and no name of their own."""
         quoted = [said for one in self._sentences for said in one.words if one.is_quoted(said)]
-        return any(said.text in _BACK_REFERENCES for said in quoted) and not any(said.is_name for said in quoted)
+        return any(said.text in REFERRING for said in quoted) and not any(said.is_name for said in quoted)

@@ -20,6 +20,7 @@ _FEWEST_WORDS = 3
 """A part with fewer words than this goes with the part before it, unless it has a figure or a date."""
 _VERBS = stem_list("verb")
 _DETERMINERS = word_list("determiner")
+_MONTHS = stem_list("month")
 Item = tuple[str, object]
 """A figure, a date or a name, with its kind."""
 
@@ -100,7 +101,9 @@ def _parts(text: str, items: Sequence[tuple[int, Item]]) -> list[tuple[int, int]
     return parts
 
 
-def binding_fault(statement: str, source: str, *, is_record: bool = False) -> str | None:
+def binding_fault(
+    statement: str, source: str, *, is_record: bool = False, known: frozenset[str] = frozenset()
+) -> str | None:
     """Return what the statement takes from one segment of its source and puts with another's words; else None."""
     segments = read_segments(source)
     if len(segments) < 2:
@@ -113,7 +116,26 @@ def binding_fault(statement: str, source: str, *, is_record: bool = False) -> st
             for word in claimed.words:
                 if fault := _moved(item, word, claimed, holders, segments, is_record=is_record):
                     return fault
-    return _swapped_fault(statement, segments)
+    return _swapped_fault(statement, segments) or _company_fault(statement, segments, known)
+
+
+def _company_fault(statement: str, segments: Sequence[Segment], known: frozenset[str]) -> str | None:
+    """Return which name the statement puts with the words of another segment, in place of the name that stands there.
+
+    "I was born in Cork and raised in Limerick" does not say "born in Limerick".
+    """
+    words = [word for word in read_words(statement) if _tells(word)]
+    own = frozenset(word.stem for word in words)
+    for word in words:
+        homes = [one for one in segments if word.stem in one.stems]
+        if not word.is_name or word.stem in known or not homes or any(one.stems & own - {word.stem} for one in homes):
+            continue
+        for other in (one for one in segments if one not in homes):
+            rivals = [said for said in other.words if said.is_name and not said.in_subject]
+            rivals = [said for said in rivals if said.stem not in own and said.stem not in _MONTHS]
+            if rivals and other.stems & own:
+                return f"the quote says “{rivals[0].text}”, not “{word.text}”"
+    return None
 
 
 def _moved(

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from mnemon.evidence.added_words import AddedWords
+from mnemon.evidence.added_words import REFERRING, AddedWords
 from mnemon.evidence.binding import binding_fault
 from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.contrast import contrast_fault
@@ -215,11 +215,14 @@ def _words_fault(
     about_other = bool(subject.entity) and subject.entity_is_person
     if fault := disowned_fault(claimed, sentences, kind, about_other=about_other):
         return fault
+    if fault := _stranger_fault(claimed, label, names, sentences):
+        return fault
     if fault := contrast_fault(statement, claimed, sentences):
         return fault
     if fault := next(filter(None, (record_fault(statement, claimed, one.fields) for one in sentences)), None):
         return fault
-    return next(filter(None, (binding_fault(statement, one.text, is_record=bool(one.fields)) for one in sentences)), None)
+    bound = (binding_fault(statement, one.text, is_record=bool(one.fields), known=names) for one in sentences)
+    return next(filter(None, bound), None)
 
 
 def _label_fault(
@@ -232,6 +235,24 @@ def _label_fault(
     for one in sorted(label - _GRAMMAR):
         if one not in told and not any(is_supported_by(one, other) for other in told):
             return f"“{subject.entity}” is mentioned nowhere in the quoted message"
+    return None
+
+
+def _stranger_fault(
+    claimed: Sequence[ReadWord], label: frozenset[str], names: frozenset[str], sentences: Sequence[QuotedSentence]
+) -> str | None:
+    """Return another name that the quote has where the statement names its entity: "I work for Acme", not for Globex."""
+    own = {word.stem for word in claimed}
+    if not label & own:
+        return None
+    for one in sentences:
+        quoted = [word for word in one.words if one.is_quoted(word)]
+        if any(is_supported_by(word, said.stem) for said in one.words for word in label):
+            return None
+        if any(said.text in REFERRING for said in quoted):
+            return None
+        if other := next((said for said in quoted if said.is_name and said.stem not in own | names | label), None):
+            return f"the quote names “{other.text}”"
     return None
 
 
