@@ -109,6 +109,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             not sure / unsure / unclear / would(?! (?:love|like|prefer|rather)) / wouldn't
             (?<=')d (?:have|be) / (?<=')d (?:never |probably |also |just )?(?:hire|go|take|buy|say|choose|do|call|use|move|quit)
             had (?:i|we|he|she|they|it|you) / (?:i|we) thought (?:it|that|they|he|she|this|the \w+|my \w+) (?:was|were|had|would)
+            i (?:think|believe|guess|reckon|assume|suppose) / (?:thinks|believes|reckons|assumes) / not so sure / dunno
             may (?:(?:already|also|well|still) )?(?:be|have|not|become|get|need) / doubtful / unconfirmed / unverified assum(?:e|ing) / joking / kidding / jk / my character
             in (?:the|this|my) (?:novel|story|game|dream|movie|book) / role-?play
             """

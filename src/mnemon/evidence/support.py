@@ -72,6 +72,8 @@ _PAUSE = re.compile(
 _ENDS = re.compile(r"\b(?:done|sorted|finished|settled|handled|solved|fixed|off|forget|scrap|drop|never ?mind|cancel\w*)\b", re.IGNORECASE)
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
 _DROPPING = frozenset(map(word_stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget", "stop", "end")))
+_OWNER = re.compile(r"\b(?P<who>[^\W\d_]{2,30})'s (?P<thing>[^\W\d_]{2,30})")
+_UNITS_OF_TIME = stem_list("time_unit") | frozenset({"today", "tomorrow", "yesterday"})
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -215,6 +217,8 @@ def _words_fault(
     about_other = bool(subject.entity) and subject.entity_is_person
     if fault := disowned_fault(claimed, sentences, kind, about_other=about_other):
         return fault
+    if kind is StatementKind.FACT and (fault := _owner_fault(claimed, names | label, sentences)):
+        return fault
     if fault := _stranger_fault(claimed, label, names, sentences):
         return fault
     if fault := contrast_fault(statement, claimed, sentences):
@@ -253,6 +257,23 @@ def _stranger_fault(
             return None
         if other := next((said for said in quoted if said.is_name and said.stem not in own | names | label), None):
             return f"the quote names “{other.text}”"
+    return None
+
+
+def _owner_fault(
+    claimed: Sequence[ReadWord], names: frozenset[str], sentences: Sequence[QuotedSentence]
+) -> str | None:
+    """Return whose thing the quote speaks of, where the statement leaves out the owner: "Jo's Volvo" is not the speaker's."""
+    own = {word.stem for word in claimed if not word.is_function_word}
+    for one in sentences:
+        for match in _OWNER.finditer(one.text.replace("’", "'")):
+            who, thing = word_stem(match["who"].lower()), word_stem(match["thing"].lower())
+            if FUNCTION_WORDS & {match["who"].lower(), match["thing"].lower()} or thing not in own:
+                continue
+            if who in names | FREE | _UNITS_OF_TIME:
+                continue
+            if not any(is_supported_by(word, who) for word in own):
+                return f"the quote speaks of “{match[0]}”"
     return None
 
 
