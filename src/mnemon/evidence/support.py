@@ -22,6 +22,7 @@ from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.contrast import contrast_fault
 from mnemon.evidence.disowned import disowned_fault
 from mnemon.evidence.figure import Figure, find_figures
+from mnemon.evidence.limits import limit_fault
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
 from mnemon.evidence.quote_gate import Quotation
@@ -220,6 +221,8 @@ def _words_fault(
     if kind is StatementKind.FACT and (fault := _owner_fault(claimed, names | label, sentences)):
         return fault
     if fault := _stranger_fault(claimed, label, names, sentences):
+        return fault
+    if fault := limit_fault(statement, claimed, sentences, kind):
         return fault
     if fault := contrast_fault(statement, claimed, sentences):
         return fault
