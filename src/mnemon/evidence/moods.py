@@ -51,7 +51,8 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             r"""
             wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|t|ing)? / aspir\w+
             desires? / (?:would|should) (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only
-            interested in / look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
+            should(?! (?:have|love|like|prefer|rather)) / ought to / (?:need|needs|have|has|'ve got|got) to / gotta / must(?! have)
+            mean(?:ing|t) to / interested in / look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
             """
         ),
     ),
@@ -61,7 +62,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             r"""
             will / won't / (?<=')ll / going to / gonna / about to / plan(?:s|ning|ned)? / intend(?:s|ed|ing)?
             tomorrow / soon / upcoming / next (?:week|month|year|quarter|spring|summer|fall|autumn|winter|time|\w+day)
-            considering / thinking (?:of|about) / promise[sd]?
+            promise[sd]?
             (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:jan|feb|mar|apr|may|jun|jul|aug))
             (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:sep|oct|nov|dec|mon|tue|wed|20\d\d))
             (?:am|are|is|(?<=')m|(?<=')re|(?<=')s) (?:moving|relocating|joining|leaving|starting|switching|retiring)
@@ -73,7 +74,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.REPORT,
         pattern_of(
             r"""
-            keeps? saying / kept saying / (?:is|are|was|were|'s|'re) (?:saying|claiming|telling \w+) / according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
+            (?:was|were|been|am|being) told / keeps? saying / kept saying / (?:is|are|was|were|'s|'re) (?:saying|claiming|telling \w+) / according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
             i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me
             called me / (?:they|people) say
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:says|said|told|tells|thinks|thought)
@@ -106,7 +107,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             rumou?r that / probably / likely / not true / isn't true / untrue / false that / guess(?:es|ed)?
             suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to
             meant to / should've / should have / supposed to / was going to / what if / let's say / say that i
-            not sure / unsure / unclear / would(?! (?:love|like|prefer|rather)) / wouldn't
+            considering / considers / thinking (?:of|about) / thought about / not sure / unsure / unclear / would(?! (?:love|like|prefer|rather)) / wouldn't
             (?<=')d (?:have|be) / (?<=')d (?:never |probably |also |just )?(?:hire|go|take|buy|say|choose|do|call|use|move|quit)
             had (?:i|we|he|she|they|it|you) / (?:i|we) thought (?:it|that|they|he|she|this|the \w+|my \w+) (?:was|were|had|would)
             i (?:think|believe|guess|reckon|assume|suppose) / (?:thinks|believes|reckons|assumes) / not so sure / dunno

@@ -60,6 +60,7 @@ _FIGURES: tuple[_Rewrite, ...] = (
     _rule(r"\bsecond (day|week|month|quarter|year)s? (?:running|in a row|straight)\b", r"two \1s"),
     _rule(rf"\b(\d+) over (\d+)\b", r"\1/\2"),
     _rule(rf"\b(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", lambda found: f"{found[1]} {_UNITS[found[2].lower()]}"),
+    _rule(r"\b(\d+)-(year|month|week|day)s?-old\b", r"\1, \1 \2s old"),
     _rule(r"@", " "),
 )
 _ELLIPSIS = re.compile(

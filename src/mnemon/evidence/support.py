@@ -21,7 +21,7 @@ from mnemon.evidence.binding import binding_fault
 from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.contrast import contrast_fault
 from mnemon.evidence.disowned import disowned_fault
-from mnemon.evidence.figure import Figure, find_figures
+from mnemon.evidence.figure import SHARE, Figure, find_figures
 from mnemon.evidence.limits import limit_fault
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
@@ -56,7 +56,9 @@ _UNITS = stem_list("unit")
 _GRAMMAR = stem_list("function")
 _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
 _PART_OF = re.compile(
-    r"\b(?:one|some|half|few|couple) of (?:my|our|the|us|them) (?!time|day|week|month|year)\w+", re.IGNORECASE
+    r"\b(?:one|some|half|few|couple|most|part|third|quarter|majority)(?: of)? (?:my|our|the|us|them|his|her|their)"
+    r" (?!time|day|week|month|year|morning|night|way|other)\w+",
+    re.IGNORECASE,
 )
 _PART_DONE = re.compile(
     r"\b(?:started|starting|began|half ?way|half (?:of|done)|about half|partly|partially|(?:most|some|part|one|two|three|four"
@@ -71,6 +73,7 @@ _PAUSE = re.compile(
 )
 """What says that something only waits."""
 _ENDS = re.compile(r"\b(?:done|sorted|finished|settled|handled|solved|fixed|off|forget|scrap|drop|never ?mind|cancel\w*)\b", re.IGNORECASE)
+_PARTS = frozenset({"of", "half", "some", "most", "part", "third", "quarter", "majority", "few", "mostly", "partly"})
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
 _DROPPING = frozenset(map(word_stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget", "stop", "end")))
 _OWNER = re.compile(r"\b(?P<who>[^\W\d_]{2,30})'s (?P<thing>[^\W\d_]{2,30})")
@@ -204,7 +207,7 @@ def _words_fault(
     own = [word for word in claimed if _needs_support(word, kind) and not judged[word.start]]
     if not own and not skipped:
         return "it says nothing that the quote could support"
-    if fault := _quantifier_fault(claimed, sentences):
+    if fault := _quantifier_fault(statement, claimed, sentences):
         return fault
     checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)), has_figures=bool(find_figures(statement)))
     missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
@@ -303,14 +306,16 @@ def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
     return word.text not in _MOOD_WORDS and word.stem not in NEGATION_WORDS and not word.text.endswith("n't")
 
 
-def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
+def _quantifier_fault(
+    statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]
+) -> str | None:
     """Return which word widens the statement beyond its quote: "all" where "some" was said."""
     said = {word.text for one in sentences for word in one.words}
     for word in claimed:
         wider = QUANTIFIERS.get(word.text)
         if wider and not said & wider:
             return f"the quote does not say “{word.text}”"
-    claims_part = any(word.text == "of" for word in claimed)
+    claims_part = any(word.text in _PARTS for word in claimed) or any(one.unit == SHARE for one in find_figures(statement))
     if not claims_part and any(_PART_OF.search(one.text) for one in sentences):
         return "the quote speaks of a part only"
     return None

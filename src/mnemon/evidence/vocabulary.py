@@ -34,7 +34,8 @@ def word_stem(word: str) -> str:
 
 def is_past_form(word: str) -> bool:
     """Say whether a lower-case word is a verb in the past by its form: "decided", "fell"."""
-    return (word in _BASES or word.endswith("ed")) and word_stem(word) in _actions()
+    by_form = word in _BASES or (word.endswith("ed") and word not in word_list("action_verb") | word_list("light_verb"))
+    return by_form and word_stem(word) in _actions()
 
 
 @cache
@@ -42,11 +43,13 @@ def _actions() -> frozenset[str]:
     return stem_list("action_verb") | stem_list("light_verb") | stem_list("directed_verb")
 
 
+@cache
 def word_list(name: str) -> frozenset[str]:
     """Return the words of a list in the table."""
     return frozenset(str(_TABLE[name]).split())
 
 
+@cache
 def stem_list(name: str) -> frozenset[str]:
     """Return the stems of the words of a list in the table."""
     return frozenset(map(word_stem, word_list(name)))

@@ -283,7 +283,8 @@ def _is_only_named(word: ReadWord, said: ReadWord, sound: Sequence[ReadWord]) ->
 
     "My son isn't at Crestview any longer, he's been homeschooled" speaks of a son, whatever it denies.
     """
-    if not word.in_subject or not (said.in_subject or said.is_name) or said.stem in _ACTIONS:
+    is_subject = word.in_subject or word.opens
+    if not is_subject or not (said.in_subject or said.is_name or said.opens) or said.stem in _ACTIONS:
         return False
     return any(not (other.in_subject or other.is_name or other.owned) for other in sound)
 
