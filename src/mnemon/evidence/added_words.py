@@ -27,6 +27,7 @@ REFERRING = PRONOUNS["other"] | frozenset({"him", "her", "them", "his", "their",
 _FREE_VERBS = _LIGHT_VERBS | _DIRECTED_VERBS | FREE
 _RELATIONS = stem_list("relation")
 _PREPARING = stem_list("preparing_verb")
+_OPEN_VERBS = stem_list("open_verb")
 _STRONG = stem_list("strong_verb")
 _FEWEST_AROUND = 3
 """Words of a statement that its quote must have for the verb between them to be another one."""
@@ -56,6 +57,22 @@ class AddedWords:
         if len(left) == 1 and len(present) >= _FEWEST_AROUND and self._is_other_verb(left[0]):
             return []
         return left
+
+    def open_verb(self) -> str | None:
+        """Return a verb of the quotes after which nothing need have come about, which the statement passes over.
+
+        "They offered me the job" and "I applied for the job" do not say that somebody has it.
+        """
+        own = {word.stem for word in self._claimed}
+        for one in self._sentences:
+            named = [said for said in one.words if one.is_quoted(said) and not (said.is_name or said.owned)]
+            kept = [said for said in named if not said.is_function_word and self._is_kept(said)]
+            for said in one.words:
+                if said.stem not in _OPEN_VERBS or said.in_subject or any(is_derived(said.stem, word) for word in own):
+                    continue
+                if said.stem not in own and any(word.clause == said.clause and word.start > said.start for word in kept):
+                    return said.text
+        return None
 
     def _is_added_verb(self, word: ReadWord) -> bool:
         """Say whether the word is a light verb and the quotes have no verb for which it would be another one."""

@@ -11,7 +11,7 @@ from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.moods import pattern_of
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.statement import QuotedSentence, StatementKind
-from mnemon.evidence.vocabulary import is_supported_by, stem_list
+from mnemon.evidence.vocabulary import is_supported_by, stem_list, word_list
 
 _FOLLOWS = 80
 """Characters after the quoted sentence in which it may be taken back."""
@@ -53,6 +53,11 @@ _CALLED_OFF = pattern_of(
     voted down / (?:motion|proposal|vote|bid|offer) (?:\w+ ){0,8}(?:fell|failed|lost|was rejected|was defeated) / no luck with
     """
 )
+_CORRECTION = re.compile(
+    r"(?:,|—|–|-|\.\.\.|…|\()\s*(?:no|wait|sorry|oops|i mean|i meant|or rather|rather|make that|actually|correction|er|um)\b[\s,:—–-]*",
+    re.IGNORECASE,
+)
+_CORRECTABLE = word_list("correctable")
 _CALLED_OFF_STEMS = stem_list("calling_off")
 _BULLET = re.compile(r"[^\S\n]*(?:[-*•·–]|\d{1,2}[.)])\s")
 _HEADING = re.compile(r"^[^\S\n]*(?![-*•·–])([^\n]{3,120}):[^\S\n]*$", re.MULTILINE)
@@ -74,6 +79,8 @@ def disowned_fault(
                 return "the message gives these words as a story, an example or a text to work on"
         if not negated and (_TAKEN_BACK.match(after) or _TAKEN_BACK.match(_rest_after(one))):
             return "the message takes these words back"
+        if fault := _corrected_fault(claimed, one):
+            return fault
         if _JEST.search(one.text) and not negated:
             return "the message says these words in jest"
         if not negated and not stems & _CALLED_OFF_STEMS and _is_called_off(one, stems):
@@ -81,6 +88,27 @@ def disowned_fault(
         if not negated and (heading := _heading_of(one.quotation)) and _NEGATES.search(heading):
             return f"it stands in a list under “{heading}”"
     return None
+
+
+def _corrected_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
+    """Return what the quoted sentence corrects within itself, where the statement has it uncorrected.
+
+    Of "on Tuesday, no, Wednesday" the second is meant: a figure, a day or a name before the correction is taken back.
+    """
+    match = _CORRECTION.search(one.text)
+    own = {word.text for word in claimed}
+    if match is None:
+        return None
+    before = [word for word in one.words if word.start < match.start() and _may_be_corrected(word)]
+    after = [word for word in one.words if word.start >= match.end() and _may_be_corrected(word)]
+    if not before or not after or {word.text for word in after} & own:
+        return None
+    wrong = before[-1]
+    return f"the quote corrects “{wrong.text}”" if wrong.text in own else None
+
+
+def _may_be_corrected(word: ReadWord) -> bool:
+    return word.is_name or word.text in _CORRECTABLE or any(sign.isdigit() for sign in word.text)
 
 
 def _is_called_off(one: QuotedSentence, stems: set[str]) -> bool:

@@ -143,6 +143,8 @@ _ASKS = re.compile(
 )
 _NO_REPORTER = frozenset({"have", "has", "had", "t", "ve", "been", "was", "were", "be", "being", "not", "to", "never"})
 """Words before a reporting verb that are no reporter: "haven't told", "was told"."""
+_HEARERS = frozenset({"was", "were", "been", "being"})
+"""Of these, those that make whoever is named a hearer: "I was told"."""
 _ASKS_WITHOUT_MARK = re.compile(
     r"^\W*(?:is|are|am|was|were|do|does|did|should|can|could|would|will|have|has)"
     r" (?:i|my|he|she|they|we|you|it|there)\b",
@@ -192,7 +194,7 @@ def mood_signs(plain: str, begin: int, until: int) -> Iterator[tuple[Mood, int]]
         for match in pattern.finditer(plain, begin, until):
             if mood is Mood.REPORT and _OWN_WORDS.search(plain, max(begin, match.start() - 4), match.end()):
                 continue
-            if mood is Mood.REPORT and match[0].split()[0].lower() in _NO_REPORTER:
+            if mood is Mood.REPORT and match[0].split()[0].lower() in _NO_REPORTER - _HEARERS:
                 continue
             if mood is Mood.PAST and _EVENT_IN_PAST.match(plain, match.start(), until):
                 continue

@@ -185,6 +185,19 @@ def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
     return None
 
 
+def _figure_places(
+    statement: str, sentences: Sequence[QuotedSentence]
+) -> list[tuple[int, list[tuple[int, int]]]]:
+    """Return where each figure of the statement begins, and where a quote has it that has others besides."""
+    given = [(at, figure) for at, one in enumerate(sentences) for figure in find_figures(one.text) if not one.fields]
+    if len(given) < 2:
+        return []
+    return [
+        (own.start, [(at, figure.start) for at, figure in given if (figure.low, figure.high) == (own.low, own.high)])
+        for own in find_figures(statement)
+    ]
+
+
 def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
     """Yield each bare figure of the text with the noun directly after it."""
     for figure in find_figures(text):
@@ -212,9 +225,14 @@ def _words_fault(
     checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)), has_figures=bool(find_figures(statement)))
     missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
     present = [word for word in own if checker.occurrences(word)]
-    if missing := AddedWords(claimed, sentences).unexcused(missing, present):
+    added = AddedWords(claimed, sentences)
+    if kind is StatementKind.FACT and (verb := added.open_verb()):
+        return f"the quote says “{verb}”, not what came of it"
+    if missing := added.unexcused(missing, present):
         return "the quote does not say: " + ", ".join(dict.fromkeys(word.text for word in missing))
     if fault := checker.fault(present) or _order_fault(claimed, sentences):
+        return fault
+    if fault := checker.figure_fault(claimed, _figure_places(statement, sentences)):
         return fault
     if kind is StatementKind.QUESTION:
         return None

@@ -1,5 +1,6 @@
 """Compare the words of a statement with their occurrences in its quotes: negation, mood, and whom they are said of."""
 
+import re
 from collections.abc import Sequence
 
 from mnemon.evidence.clause import ReadWord
@@ -43,6 +44,12 @@ _REPEATING = frozenset({"every", "each", "always", "usually", "often", "daily", 
 """Words by which a quote says that something happens again and again, or goes on."""
 _NEGATED_POINT = 2
 """Words after a negation that are what it negates."""
+_VAGUE = re.compile(
+    r"\b(?:some ?day|one day|eventually|at some point|in another life|would be (?:nice|cool|lovely)|wish|dream(?:s|ing)?"
+    r"|if only|bucket list)\b",
+    re.IGNORECASE,
+)
+"""What makes a wish too vague to be a task."""
 _OF_SPEAKER = frozenset({"me", "us", "my", "our"})
 _PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got", "is", "are"})
 _REPORTING = frozenset(map(word_stem, ("say", "tell", "hear", "claim", "think", "believe", "report", "mention", "accord")))
@@ -68,6 +75,7 @@ class WordSupport:
     ) -> None:
         """Read what the statement and its quotes say as a whole: moods, negations, names and reporters."""
         self.kind, self.subject, self.names, self.label = kind, subject, names, label
+        self.sentences = sentences
         self.moods = frozenset(mood for word in claimed for mood in word.moods)
         self.ceased = any(word.ceased for word in claimed)
         self.contrasts = any(word.shared for word in claimed)
@@ -113,9 +121,14 @@ class WordSupport:
         """Return why the best occurrences of the words still do not support the statement."""
         chosen: list[tuple[str | None, ReadWord, ReadWord]] = []
         for word in words:
-            faults = [(self._occurrence_fault(word, one, said), said) for one, said in self.occurrences(word)]
+            found = self.occurrences(word)
+            # The word itself says how it is meant; a synonym elsewhere does not excuse it.
+            exact = [(one, said) for one, said in found if said.stem == word.stem] or found
+            faults = [(self._occurrence_fault(word, one, said), said) for one, said in exact]
             chosen.append((*min(faults, key=lambda each: each[0] is not None), word))
         sound = [said for fault, said, _ in chosen if not fault]
+        if self.kind is StatementKind.TASK and any(_VAGUE.search(one.text) for one in self.sentences):
+            return "the quote is a vague wish, not something that is to be done"
         left = [(fault, said) for fault, said, word in chosen if not _is_only_named(word, said, sound)]
         for fault, said in left:
             if fault and not said.owned:
@@ -124,6 +137,21 @@ class WordSupport:
         if any(fault for fault, _ in left) and (self.has_figures or not all(said.owned for _, said in left)):
             return next(fault for fault, _ in left if fault)
         return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said, _ in chosen])
+
+    def figure_fault(self, claimed: Sequence[ReadWord], places: Sequence[tuple[int, list[tuple[int, int]]]]) -> str | None:
+        """Return why the figures and dates of a statement are said of somebody else, or not as true.
+
+        `places` gives, for each of them, where it begins in the statement and where it stands in each quote.
+        """
+        for start, stands in places:
+            word = next((one for one in claimed if one.start == start), None)
+            held = [(one, said) for at, place in stands for one in self.sentences[at : at + 1] for said in one.words if said.start == place]
+            if word is None or not held or self.kind in (StatementKind.QUESTION, StatementKind.LINE):
+                continue
+            faults = [self._mood_fault(said, over=self.ceased) or self._subject_fault(word, one, said) for one, said in held]
+            if all(faults):
+                return faults[0]
+        return None
 
     def _added_mood(self, chosen: Sequence[ReadWord]) -> str | None:
         """Return a mood of the statement that none of its supporting words has."""
@@ -195,7 +223,7 @@ class WordSupport:
                 continue
             if not _SATISFIED_BY[mood] & self.moods:
                 return f"the quote {MOOD_NAMES[mood]}, the statement does not say so"
-            if mood is Mood.REPORT:
+            if mood is Mood.REPORT and self.reporters:
                 return "the statement does not say whose words the quote reports"
         return None
 
@@ -257,6 +285,10 @@ class WordSupport:
         if named and self.kind is not StatementKind.TASK and not named & (self.reflected | self.names):
             return False
         if self.kind is StatementKind.TASK:
+            # "Ivy will book the venue" is Ivy's task, unless she wants it of the speaker.
+            asked = any(word.text in _OF_SPEAKER | {"i"} for word in one.words) or Mood.WISH in spoken_moods(one, spoken)
+            if named and not named & (self.names | self.reflected) and not asked:
+                return False
             return bool(spoken & (self.names | _OWN_AIMS)) or not spoken & _RELATIONS
         if spoken & (self.names | FREE):
             return True
@@ -276,6 +308,11 @@ class WordSupport:
             # "Owes Benny 200": the entity is spoken of, and the speaker is the subject.
             return self.begins_with_label or not self.has_label
         return False
+
+
+def spoken_moods(one: QuotedSentence, spoken: frozenset[str]) -> frozenset[Mood]:
+    """Return the moods of what a quote says of a noun phrase."""
+    return frozenset(mood for word in one.words if word.subject == spoken for mood in word.moods)
 
 
 def _is_only_named(word: ReadWord, said: ReadWord, sound: Sequence[ReadWord]) -> bool:
