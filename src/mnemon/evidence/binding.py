@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.evidence.clause import LONGEST_READ, ReadWord, read_words
+from mnemon.evidence.contrast import opposites
 from mnemon.evidence.figure import find_figures
 from mnemon.evidence.said_dates import date_spans, find_dates, find_times
 from mnemon.evidence.vocabulary import FREE, is_supported_by, stem_list, word_list
@@ -116,7 +117,28 @@ def binding_fault(
             for word in claimed.words:
                 if fault := _moved(item, word, claimed, holders, segments, is_record=is_record):
                     return fault
-    return _swapped_fault(statement, segments) or _company_fault(statement, segments, known)
+    return (
+        _swapped_fault(statement, segments)
+        or _company_fault(statement, segments, known)
+        or _outcome_fault(statement, segments)
+    )
+
+
+def _outcome_fault(statement: str, segments: Sequence[Segment]) -> str | None:
+    """Return which word the statement takes from elsewhere, where its own segment says the opposite.
+
+    "The deploy to prod failed, staging passed" does not say that prod passed.
+    """
+    own = [word for word in read_words(statement) if _tells(word)]
+    for word in own:
+        homes = [one for one in segments if word.stem in one.stems]
+        others = frozenset(other.stem for other in own) - {word.stem}
+        if not homes or opposites(word.stem) & others or any(one.stems & others for one in homes):
+            continue
+        for one in segments:
+            if one.stems & others and one.stems & opposites(word.stem):
+                return f"the quote says “{word.text}” of something else"
+    return None
 
 
 def _company_fault(statement: str, segments: Sequence[Segment], known: frozenset[str]) -> str | None:

@@ -183,7 +183,8 @@ def _compared_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | N
 def _sides(words: Sequence[ReadWord]) -> tuple[frozenset[str], frozenset[str]] | None:
     """Return the stems before and after the word that compares; None without one."""
     for at, word in enumerate(words):
-        if word.text in _COMPARING and at:
+        prefers = word.text == "to" and any(other.stem == "prefer" for other in words[:at])
+        if (word.text in _COMPARING or prefers) and at:
             before, after = words[max(0, at - _SPAN) : at], words[at + 1 : at + 1 + _SPAN]
             return _telling(before), _telling(after)
     return None

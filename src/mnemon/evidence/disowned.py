@@ -44,39 +44,44 @@ _JEST = pattern_of(
     over my dead body / in my dreams / thanks a lot for / sarcasm
     """
 )
-_CALLED_OFF = pattern_of(
+CALLED_OFF = pattern_of(
     r"""
-    (?:is|are|was|were|been|'s) (?:now )?(?:off|cancelled|canceled|scrapped|shelved|on ice|on hold) / off for (?:me|us|now)
+    (?:is|are|was|were|been|'s) (?:now )?(?:off(?! (?:my|our|the) (?:plate|list|hands|desk))|cancelled|canceled|scrapped|shelved|on ice|on hold) / off for (?:me|us|now)
     call(?:ed|ing)? (?:it |that |the \w+ )?off / scrap(?:ped|ping)? / ditch(?:ed|ing)? / cancel(?:led|ed|ling|ing)? / axed
     fell through / falls through / back(?:ed|ing) out / chickened out / pulled out / bailed on / decided against
     not happening / isn't happening / didn't happen / won't happen / turned (?:it |that |them |him |her )?down / gave up on / forget the
     voted down / (?:motion|proposal|vote|bid|offer) (?:\w+ ){0,8}(?:fell|failed|lost|was rejected|was defeated) / no luck with
     """
 )
+"""What says that something planned will not be."""
 _CORRECTION = re.compile(
     r"(?:,|—|–|-|\.\.\.|…|\()\s*(?:no|wait|sorry|oops|i mean|i meant|or rather|rather|make that|actually|correction|er|um)\b[\s,:—–-]*",
     re.IGNORECASE,
 )
 _CORRECTABLE = word_list("correctable")
 _CALLED_OFF_STEMS = stem_list("calling_off")
+_OWN_KINDS = frozenset({StatementKind.FACT, StatementKind.TASK, StatementKind.LINE})
+"""Kinds of statements that tell what the speaker says for themselves."""
 _BULLET = re.compile(r"[^\S\n]*(?:[-*•·–]|\d{1,2}[.)])\s")
 _HEADING = re.compile(r"^[^\S\n]*(?![-*•·–])([^\n]{3,120}):[^\S\n]*$", re.MULTILINE)
 _NEGATES = re.compile(r"\b(?:not|no|never|don't|dont|won't|can't|cannot|isn't|aren't|skip|avoid|without|against)\b", re.IGNORECASE)
 
 
 def disowned_fault(
-    claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence], kind: StatementKind, *, about_other: bool
+    claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence], kind: StatementKind, *, about_other: bool,
+    speaker: frozenset[str],
 ) -> str | None:
     """Return why the speaker does not stand by a quote; None when they do, or when the statement says so too."""
     stems = {word.stem for word in claimed if not word.is_function_word}
     negated = any(word.negated or word.ceased for word in claimed)
     for one in sentences:
         after = one.quotation.passage.text[one.quotation.end : one.quotation.end + _FOLLOWS]
-        if not stems & _INVENTED_STEMS and kind is StatementKind.FACT:
-            if not about_other and _is_inside_marks(one.quotation):
-                return "the message only cites these words, in quotation marks"
-            if _INVENTED.search(one.text):
-                return "the message gives these words as a story, an example or a text to work on"
+        is_cited = not about_other and _is_inside_marks(one.quotation)
+        is_other = kind is StatementKind.LINE and _names_other(claimed, speaker)
+        if is_cited and kind in _OWN_KINDS and not stems & _INVENTED_STEMS and not is_other:
+            return "the message only cites these words, in quotation marks"
+        if kind is StatementKind.FACT and not stems & _INVENTED_STEMS and _INVENTED.search(one.text):
+            return "the message gives these words as a story, an example or a text to work on"
         if not negated and (_TAKEN_BACK.match(after) or _TAKEN_BACK.match(_rest_after(one))):
             return "the message takes these words back"
         if fault := _corrected_fault(claimed, one):
@@ -88,6 +93,11 @@ def disowned_fault(
         if not negated and (heading := _heading_of(one.quotation)) and _NEGATES.search(heading):
             return f"it stands in a list under “{heading}”"
     return None
+
+
+def _names_other(claimed: Sequence[ReadWord], speaker: frozenset[str]) -> bool:
+    """Say whether the statement names somebody who may have written the cited words."""
+    return any(word.is_name and word.stem not in speaker for word in claimed)
 
 
 def _corrected_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
@@ -113,7 +123,7 @@ def _may_be_corrected(word: ReadWord) -> bool:
 
 def _is_called_off(one: QuotedSentence, stems: set[str]) -> bool:
     """Say whether a clause of the quoted sentence that the statement takes words from calls something off."""
-    for match in _CALLED_OFF.finditer(one.text):
+    for match in CALLED_OFF.finditer(one.text):
         at = max((word.clause for word in one.words if word.start <= match.start()), default=0)
         if any(word.clause == at and _is_kept(word, stems) for word in one.words):
             return True

@@ -6,12 +6,13 @@ quote may be cut off before its "except".
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.figure import Figure, find_figures
 from mnemon.evidence.said_dates import date_spans
 from mnemon.evidence.statement import QuotedSentence, StatementKind
-from mnemon.evidence.vocabulary import is_supported_by
+from mnemon.evidence.vocabulary import is_supported_by, word_list, word_stem
 
 
 def _any(pattern: str) -> re.Pattern[str]:
@@ -57,6 +58,14 @@ _RATE_KEPT = re.compile(
 )
 _BY_DATE = re.compile(r"\b(?:by|before|no later than)\s+(?:the\s+|end\s+of\s+|next\s+|this\s+)*$", re.IGNORECASE)
 _BY_KEPT = _any(r"by|before|due|deadline|until|till|latest|later|within|no later|in time|end|expires?|needs?|has to|must|wants?")
+
+_QUALIFIERS = word_list("qualifier")
+_HEADS = word_list("unfulfilled")
+_AIMING = re.compile(
+    r"\b(?P<aim>training|studying|learning|preparing|saving|auditioning|qualifying|shopping|applying|campaigning|competing"
+    r"|waiting|retraining)(?: up)? (?:to (?:be|become)|for)(?: an?| the)?\b",
+    re.IGNORECASE,
+)
 
 
 def limit_fault(
@@ -121,4 +130,28 @@ def _date_limit(statement: str, one: QuotedSentence) -> str | None:
     for start, end in date_spans(one.text):
         if _BY_DATE.search(one.text[max(0, start - 24) : start]):
             return f"the quote says “by {one.text[start:end]}”"
+    return None
+
+
+def qualifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
+    """Return a word of the quote that makes another thing of a noun that the statement keeps without it.
+
+    An acting head is no head, a visa application no visa, and whoever trains to be a nurse is none yet.
+    """
+    own = {word.stem for word in claimed}
+    for one in sentences:
+        words = [word for word in one.words if not word.is_function_word]
+        for left, right in pairwise(words):
+            gap = one.text[left.start + len(left.text) : right.start]
+            if gap.strip(" -"):
+                continue
+            if left.text in _QUALIFIERS and left.stem not in own and _is_kept(right, claimed):
+                return f"the quote says “{left.text} {right.text}”"
+            if right.text in _HEADS and right.stem not in own and _is_kept(left, claimed):
+                return f"the quote says “{left.text} {right.text}”"
+        for match in _AIMING.finditer(one.text):
+            aim = word_stem(match["aim"].lower())
+            follows = next((word for word in words if word.start >= match.end()), None)
+            if aim not in own and follows is not None and _is_kept(follows, claimed):
+                return f"the quote says “{match[0]}”"
     return None

@@ -20,9 +20,9 @@ from mnemon.evidence.added_words import REFERRING, AddedWords
 from mnemon.evidence.binding import binding_fault
 from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.contrast import contrast_fault
-from mnemon.evidence.disowned import disowned_fault
+from mnemon.evidence.disowned import CALLED_OFF, disowned_fault
 from mnemon.evidence.figure import SHARE, Figure, find_figures
-from mnemon.evidence.limits import limit_fault
+from mnemon.evidence.limits import limit_fault, qualifier_fault
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
 from mnemon.evidence.quote_gate import Quotation
@@ -61,7 +61,7 @@ _PART_OF = re.compile(
     re.IGNORECASE,
 )
 _PART_DONE = re.compile(
-    r"\b(?:started|starting|began|half ?way|half (?:of|done)|about half|partly|partially|(?:most|some|part|one|two|three|four"
+    r"\b(?:started|starting|began|half ?way|half (?:of|done)|about half|partly|partially|(?:most|some|part|first|one|two|three|four"
     r"|five|\d+) of|in progress|working on|still on|so on to|now for|to be continued|next up)\b",
     re.IGNORECASE,
 )
@@ -74,6 +74,9 @@ _PAUSE = re.compile(
 """What says that something only waits."""
 _ENDS = re.compile(r"\b(?:done|sorted|finished|settled|handled|solved|fixed|off|forget|scrap|drop|never ?mind|cancel\w*)\b", re.IGNORECASE)
 _PARTS = frozenset({"of", "half", "some", "most", "part", "third", "quarter", "majority", "few", "mostly", "partly"})
+_INSTEAD = re.compile(r"\b(?:instead|after all|no more|any ?more|scratch|shel\w+|giv\w+ up|gave up|sold|let go)\b", re.IGNORECASE)
+_RESULTS = frozenset(map(word_stem, "sign approve lay install finish complete submit publish fix repair paint review".split()))
+"""What a todo asks for that no step towards it gives."""
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
 _DROPPING = frozenset(map(word_stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget", "stop", "end")))
 _OWNER = re.compile(r"\b(?P<who>[^\W\d_]{2,30})'s (?P<thing>[^\W\d_]{2,30})")
@@ -132,9 +135,17 @@ def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[Read
     told = {word.stem for word in sentence.words}
     if not any(is_supported_by(own, other) for own in stems for other in told) and not _is_answer(sentence, stems):
         return "the quote does not speak of it"
+    if not done and not _says_dropped(sentence):
+        return "the quote does not say that it is dropped"
     if not done:
         pause = _PAUSE.search(sentence.text)
         return f"the quote says “{pause[0]}”, it does not say that it is dropped" if pause else None
+    if CALLED_OFF.search(sentence.text) or any(word.stem in _DROPPING and not word.negated for word in about):
+        return "the quote says that it is dropped, not that it is done"
+    asked = read_words(topic[:LONGEST_STATEMENT])
+    own = {word.stem for word in (*asked[:1], *asked[-1:])} & _RESULTS
+    if not _ENDS.search(sentence.text) and not any(is_supported_by(one, other) for one in own for other in told) and own:
+        return f"the quote does not say “{min(own)}”"
     if part := _PART_DONE.search(sentence.text):
         return f"the quote says “{part[0]}”, it does not say that it is done"
     names = {word.stem for word in sentence.words if word.is_name}
@@ -143,6 +154,13 @@ def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[Read
         if doer & names and not doer & stems and not word.in_subject:
             return f"the quote says that “{' '.join(sorted(doer))}” did it"
     return None
+
+
+def _says_dropped(sentence: QuotedSentence) -> bool:
+    """Say whether a quote has any sign that something is dropped."""
+    if CALLED_OFF.search(sentence.text) or _ENDS.search(sentence.text) or _INSTEAD.search(sentence.text):
+        return True
+    return any(word.negated or word.ceased or word.stem in _DROPPING for word in sentence.words)
 
 
 def _is_answer(sentence: QuotedSentence, stems: set[str]) -> bool:
@@ -237,11 +255,13 @@ def _words_fault(
     if kind is StatementKind.QUESTION:
         return None
     about_other = bool(subject.entity) and subject.entity_is_person
-    if fault := disowned_fault(claimed, sentences, kind, about_other=about_other):
+    if fault := disowned_fault(claimed, sentences, kind, about_other=about_other, speaker=names):
         return fault
     if kind is StatementKind.FACT and (fault := _owner_fault(claimed, names | label, sentences)):
         return fault
     if fault := _stranger_fault(claimed, label, names, sentences):
+        return fault
+    if kind is StatementKind.FACT and (fault := qualifier_fault(claimed, sentences)):
         return fault
     if fault := limit_fault(statement, claimed, sentences, kind):
         return fault

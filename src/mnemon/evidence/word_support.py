@@ -40,8 +40,8 @@ MOOD_NAMES = {
 _RELATIONS = stem_list("relation")
 _ACTIONS = stem_list("action_verb")
 _OTHERS = stem_list("other_party")
-_REPEATING = frozenset({"every", "each", "always", "usually", "often", "daily", "weekly", "monthly", "since", "still"})
-"""Words by which a quote says that something happens again and again, or goes on."""
+_REPEATING = frozenset({"since", "still"})
+"""Words by which a quote says that something goes on."""
 _NEGATED_POINT = 2
 """Words after a negation that are what it negates."""
 _VAGUE = re.compile(
