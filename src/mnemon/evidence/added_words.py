@@ -11,14 +11,24 @@ from itertools import pairwise
 from mnemon.evidence.clause import ReadWord, read_words
 from mnemon.evidence.contrast import opposites
 from mnemon.evidence.statement import QuotedSentence
-from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_derived, is_supported_by, stem_list, word_list
+from mnemon.evidence.vocabulary import (
+    FREE,
+    PRONOUNS,
+    are_kinds_of_one,
+    is_derived,
+    is_supported_by,
+    stem_list,
+    word_list,
+)
 
 _FRAME = stem_list("frame")
 _LIGHT_VERBS = stem_list("light_verb")
 _DIRECTED_VERBS = stem_list("directed_verb")
 _PLAIN_VERBS = word_list("plain_verb")
 _ACTIONS = stem_list("action_verb")
-_TELLING = frozenset({"say", "says", "said", "tell", "tells", "told", "think", "thinks", "thought", "know", "named", "called"})
+_TELLING = frozenset(
+    {"say", "says", "said", "tell", "tells", "told", "think", "thinks", "thought", "know", "named", "called"}
+)
 """Verbs of a quote by which somebody tells something else."""
 _COPULAS = frozenset({"be", "is", "are", "was", "were", "am", "been", "being", "have", "has", "had", "having", "'s"})
 _UNITS_OF_TIME = stem_list("time_unit")
@@ -29,8 +39,12 @@ _RELATIONS = stem_list("relation")
 _PREPARING = stem_list("preparing_verb")
 _OPEN_VERBS = stem_list("open_verb")
 _STRONG = stem_list("strong_verb")
+_EXACT = frozenset(_RELATIONS | _UNITS_OF_TIME | _STRONG).union(
+    *map(stem_list, ("unit", "qualifier", "other_party", "delicate", "month"))
+)
+"""Stems that no other word stands for."""
 _FEWEST_AROUND = 3
-"""Words of a statement that its quote must have for the verb between them to be another one."""
+"""Words of a statement that its quote must have for the one between them to be another one."""
 _REACH_BEFORE, _REACH_AFTER = 2_000, 1_000
 """Characters of the message before and after the quoted sentences that are read for what they refer to."""
 
@@ -48,14 +62,16 @@ class AddedWords:
         """Return the missing words that the statement may not add."""
         if not present:
             return list(missing)
-        left = [word for word in missing if not (self._is_added_verb(word) and self._has_object(word, missing, present))]
+        left = [
+            word for word in missing if not (self._is_added_verb(word) and self._has_object(word, missing, present))
+        ]
         context = self._context() if left else []
         left = [word for word in left if not self._is_in_context(word, context)]
         framing = [word for word in left if word.stem in _FRAME and not word.is_name]
         if len(framing) <= (len(present) + 1) // 2:
             left = [word for word in left if word not in framing]
-        if len(left) == 1 and len(present) >= _FEWEST_AROUND and self._is_other_verb(left[0]):
-            return []
+        if len(left) == 1 and len(present) >= _FEWEST_AROUND:
+            return [] if self._is_other_verb(left[0]) or self._is_reworded(left[0]) else left
         return left
 
     def open_verb(self) -> str | None:
@@ -70,7 +86,9 @@ class AddedWords:
             for said in one.words:
                 if said.stem not in _OPEN_VERBS or said.in_subject or any(is_derived(said.stem, word) for word in own):
                     continue
-                if said.stem not in own and any(word.clause == said.clause and word.start > said.start for word in kept):
+                if said.stem not in own and any(
+                    word.clause == said.clause and word.start > said.start for word in kept
+                ):
                     return said.text
         return None
 
@@ -104,6 +122,33 @@ class AddedWords:
         if {word.stem, said.stem} & _PREPARING or word.stem in _STRONG or said.stem in opposites(word.stem):
             return False
         return said.negated == word.negated and not said.ceased
+
+    def _is_reworded(self, word: ReadWord) -> bool:
+        """Say whether the word may stand for one that the statement passes over in the clauses it draws on.
+
+        A word for which the quote has none left is an addition; one of a kind with it, or its opposite, is a change.
+        """
+        if word.is_name or word.is_acronym or word.stem in _EXACT:
+            return False
+        passed = self._words_passed_over()
+        changed = any(
+            said.stem in _EXACT or said.stem in opposites(word.stem) or are_kinds_of_one(word.stem, said.stem)
+            for said in passed
+        )
+        return bool(passed) and not changed
+
+    def _words_passed_over(self) -> list[ReadWord]:
+        """Return the words of the quoted clauses that the statement draws on, which it does not keep."""
+        found = []
+        for one in self._sentences:
+            quoted = [said for said in one.words if one.is_quoted(said) and not said.is_function_word]
+            telling = [
+                said for said in quoted if said.stem not in FREE and not any(sign.isdigit() for sign in said.text)
+            ]
+            kept = [said for said in telling if self._is_kept(said)]
+            clauses = {said.clause for said in kept}
+            found += [said for said in telling if said not in kept and said.clause in clauses and not said.is_name]
+        return found
 
     def _verbs_passed_over(self) -> list[ReadWord]:
         """Return the verbs of the quoted clauses that the statement draws on, which it does not keep itself."""

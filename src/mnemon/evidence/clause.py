@@ -260,7 +260,8 @@ def _read_clause(
                 negated=place in negated,
                 clause_negated=bool(negated),
                 ceased=ceased,
-                moods=moods | {mood for mood, at in signs if at <= token.start or _reaches_back(plain, mood, token.start, at)},
+                moods=moods
+                | {mood for mood, at in signs if at <= token.start or _reaches_back(plain, mood, token.start, at)},
                 subject=subjects[place][0],
                 in_subject=subjects[place][1],
                 is_name=token.is_name,

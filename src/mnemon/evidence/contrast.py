@@ -23,7 +23,9 @@ _FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:\([^)]{0,40}\)\s*)?(?:\w+\s+){0,3}?(?:to|→|->)\s+(?:the\s+)?", re.IGNORECASE)
 _OF = re.compile(r"\s+(?:out\s+)?of\s+(?:the\s+|my\s+|our\s+|their\s+|his\s+|her\s+|these\s+|those\s+)?", re.IGNORECASE)
 _STEP = re.compile(r"\b(?P<word>by|to|until|till|through)\s+(?:the\s+|about\s+|around\s+|end\s+of\s+)*$", re.IGNORECASE)
-_WAS_BEFORE = re.compile(r"\b(?:from|was|were|used|previous\w*|original\w*|instead|old|before|had|no longer|not)\b", re.IGNORECASE)
+_WAS_BEFORE = re.compile(
+    r"\b(?:from|was|were|used|previous\w*|original\w*|instead|old|before|had|no longer|not)\b", re.IGNORECASE
+)
 _ENDING = re.compile(
     r"\b(?:until|till|through|to|ends|ended|ending|expires?|expired|up to|by|before|lasts?|back|return\w*|over|runs?)\b"
     r"|[-–—]",

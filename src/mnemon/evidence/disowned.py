@@ -64,11 +64,17 @@ _OWN_KINDS = frozenset({StatementKind.FACT, StatementKind.TASK, StatementKind.LI
 """Kinds of statements that tell what the speaker says for themselves."""
 _BULLET = re.compile(r"[^\S\n]*(?:[-*•·–]|\d{1,2}[.)])\s")
 _HEADING = re.compile(r"^[^\S\n]*(?![-*•·–])([^\n]{3,120}):[^\S\n]*$", re.MULTILINE)
-_NEGATES = re.compile(r"\b(?:not|no|never|don't|dont|won't|can't|cannot|isn't|aren't|skip|avoid|without|against)\b", re.IGNORECASE)
+_NEGATES = re.compile(
+    r"\b(?:not|no|never|don't|dont|won't|can't|cannot|isn't|aren't|skip|avoid|without|against)\b", re.IGNORECASE
+)
 
 
 def disowned_fault(
-    claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence], kind: StatementKind, *, about_other: bool,
+    claimed: Sequence[ReadWord],
+    sentences: Sequence[QuotedSentence],
+    kind: StatementKind,
+    *,
+    about_other: bool,
     speaker: frozenset[str],
 ) -> str | None:
     """Return why the speaker does not stand by a quote; None when they do, or when the statement says so too."""

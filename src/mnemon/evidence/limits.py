@@ -22,7 +22,9 @@ def _any(pattern: str) -> re.Pattern[str]:
 _LIMITS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     (
         _any(r"except(?: for| when| if)?|apart from|aside from|other than|excluding|with the exception|unless"),
-        _any(r"except\w*|apart|aside|other than|exclud\w*|unless|but|not|no|without|never|\w+n't|only|besides|cannot|if"),
+        _any(
+            r"except\w*|apart|aside|other than|exclud\w*|unless|but|not|no|without|never|\w+n't|only|besides|cannot|if"
+        ),
     ),
     (
         _any(r"until|till"),
@@ -57,7 +59,9 @@ _RATE_KEPT = re.compile(
     re.IGNORECASE,
 )
 _BY_DATE = re.compile(r"\b(?:by|before|no later than)\s+(?:the\s+|end\s+of\s+|next\s+|this\s+)*$", re.IGNORECASE)
-_BY_KEPT = _any(r"by|before|due|deadline|until|till|latest|later|within|no later|in time|end|expires?|needs?|has to|must|wants?")
+_BY_KEPT = _any(
+    r"by|before|due|deadline|until|till|latest|later|within|no later|in time|end|expires?|needs?|has to|must|wants?"
+)
 
 _QUALIFIERS = word_list("qualifier")
 _HEADS = word_list("unfulfilled")

@@ -16,7 +16,9 @@ LONGEST_READ = 4_000
 _MOST_FIELDS = 200
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _FIELD_LINE = re.compile(r"[^\S\n]*(?P<key>[A-Za-z][\w /.-]{0,40}?)[^\S\n]*(?:[:=])[^\S\n]+(?P<value>[^\n]{1,400})")
-_INLINE_FIELD = re.compile(r"(?P<key>[A-Za-z][\w-]{0,30})(?:=|:\s)(?P<value>[^,;=:\n]{1,60}?)(?=,\s|;\s|\s[A-Za-z][\w-]{0,30}=|$)")
+_INLINE_FIELD = re.compile(
+    r"(?P<key>[A-Za-z][\w-]{0,30})(?:=|:\s)(?P<value>[^,;=:\n]{1,60}?)(?=,\s|;\s|\s[A-Za-z][\w-]{0,30}=|$)"
+)
 _COLUMNS = re.compile(r"\s*\|\s*|\t|\s{2,}|,(?=\S)")
 _RULE = re.compile(r"^[\s|:+=-]+$")
 _FEWEST_COLUMNS = 3

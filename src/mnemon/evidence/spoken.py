@@ -54,7 +54,9 @@ _FIGURES: tuple[_Rewrite, ...] = (
     _rule(r"\btwice\b", "2 times"),
     _rule(r"\bonce\b|\bone\b|\ba single\b", "1"),
     _rule(r"\bquids?\b", "pounds"),
-    _rule(r"\b(?:every|each) (?:other|second) (?:week|mon|tues|wednes|thurs|fri|satur|sun)(?:day)?s?\b", "every two weeks"),
+    _rule(
+        r"\b(?:every|each) (?:other|second) (?:week|mon|tues|wednes|thurs|fri|satur|sun)(?:day)?s?\b", "every two weeks"
+    ),
     _rule(r"\b(?:every|each) (?:other|second) (day|month|year|night)\b", r"every two \1s"),
     _rule(r"\bthird (day|week|month|quarter|year)s? (?:running|in a row|straight)\b", r"three \1s"),
     _rule(r"\bsecond (day|week|month|quarter|year)s? (?:running|in a row|straight)\b", r"two \1s"),

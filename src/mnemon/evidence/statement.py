@@ -72,9 +72,7 @@ def quoted_sentence(quotation: Quotation) -> QuotedSentence:
     if quotation.start == 0 and quotation.end == len(text) and (fields := read_fields(text)):
         spelled = spell_fields(fields).lower()
         words = read_words(spelled)
-        return QuotedSentence(
-            quotation=quotation, text=spelled, start=0, end=len(spelled), words=words, fields=fields
-        )
+        return QuotedSentence(quotation=quotation, text=spelled, start=0, end=len(spelled), words=words, fields=fields)
     low = max(0, quotation.start - _SENTENCE_REACH)
     begin = low
     for found in _SENTENCE_END.finditer(text, low, quotation.start):

@@ -72,10 +72,17 @@ _PAUSE = re.compile(
     re.IGNORECASE,
 )
 """What says that something only waits."""
-_ENDS = re.compile(r"\b(?:done|sorted|finished|settled|handled|solved|fixed|off|forget|scrap|drop|never ?mind|cancel\w*)\b", re.IGNORECASE)
+_ENDS = re.compile(
+    r"\b(?:done|sorted|finished|settled|handled|solved|fixed|off|forget|scrap|drop|never ?mind|cancel\w*)\b",
+    re.IGNORECASE,
+)
 _PARTS = frozenset({"of", "half", "some", "most", "part", "third", "quarter", "majority", "few", "mostly", "partly"})
-_INSTEAD = re.compile(r"\b(?:instead|after all|no more|any ?more|scratch|shel\w+|giv\w+ up|gave up|sold|let go)\b", re.IGNORECASE)
-_RESULTS = frozenset(map(word_stem, "sign approve lay install finish complete submit publish fix repair paint review".split()))
+_INSTEAD = re.compile(
+    r"\b(?:instead|after all|no more|any ?more|scratch|shel\w+|giv\w+ up|gave up|sold|let go)\b", re.IGNORECASE
+)
+_RESULTS = frozenset(
+    map(word_stem, "sign approve lay install finish complete submit publish fix repair paint review".split())
+)
 """What a todo asks for that no step towards it gives."""
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
 _DROPPING = frozenset(map(word_stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget", "stop", "end")))
@@ -144,7 +151,11 @@ def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[Read
         return "the quote says that it is dropped, not that it is done"
     asked = read_words(topic[:LONGEST_STATEMENT])
     own = {word.stem for word in (*asked[:1], *asked[-1:])} & _RESULTS
-    if not _ENDS.search(sentence.text) and not any(is_supported_by(one, other) for one in own for other in told) and own:
+    if (
+        not _ENDS.search(sentence.text)
+        and not any(is_supported_by(one, other) for one in own for other in told)
+        and own
+    ):
         return f"the quote does not say “{min(own)}”"
     if part := _PART_DONE.search(sentence.text):
         return f"the quote says “{part[0]}”, it does not say that it is done"
@@ -203,9 +214,7 @@ def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
     return None
 
 
-def _figure_places(
-    statement: str, sentences: Sequence[QuotedSentence]
-) -> list[tuple[int, list[tuple[int, int]]]]:
+def _figure_places(statement: str, sentences: Sequence[QuotedSentence]) -> list[tuple[int, list[tuple[int, int]]]]:
     """Return where each figure of the statement begins, and where a quote has it that has others besides."""
     given = [(at, figure) for at, one in enumerate(sentences) for figure in find_figures(one.text) if not one.fields]
     if len(given) < 2:
@@ -240,7 +249,16 @@ def _words_fault(
         return "it says nothing that the quote could support"
     if fault := _quantifier_fault(statement, claimed, sentences):
         return fault
-    checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)), has_figures=bool(find_figures(statement)))
+    checker = WordSupport(
+        claimed,
+        sentences,
+        kind,
+        subject,
+        names,
+        label,
+        dated=bool(date_spans(statement)),
+        has_figures=bool(find_figures(statement)),
+    )
     missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
     present = [word for word in own if checker.occurrences(word)]
     added = AddedWords(claimed, sentences)
@@ -304,9 +322,7 @@ def _stranger_fault(
     return None
 
 
-def _owner_fault(
-    claimed: Sequence[ReadWord], names: frozenset[str], sentences: Sequence[QuotedSentence]
-) -> str | None:
+def _owner_fault(claimed: Sequence[ReadWord], names: frozenset[str], sentences: Sequence[QuotedSentence]) -> str | None:
     """Return whose thing the quote speaks of, where the statement leaves out the owner: "Jo's Volvo" is not the speaker's."""
     own = {word.stem for word in claimed if not word.is_function_word}
     for one in sentences:
@@ -344,16 +360,16 @@ def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
     return word.text not in _MOOD_WORDS and word.stem not in NEGATION_WORDS and not word.text.endswith("n't")
 
 
-def _quantifier_fault(
-    statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]
-) -> str | None:
+def _quantifier_fault(statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
     """Return which word widens the statement beyond its quote: "all" where "some" was said."""
     said = {word.text for one in sentences for word in one.words}
     for word in claimed:
         wider = QUANTIFIERS.get(word.text)
         if wider and not said & wider:
             return f"the quote does not say “{word.text}”"
-    claims_part = any(word.text in _PARTS for word in claimed) or any(one.unit == SHARE for one in find_figures(statement))
+    claims_part = any(word.text in _PARTS for word in claimed) or any(
+        one.unit == SHARE for one in find_figures(statement)
+    )
     if not claims_part and any(_PART_OF.search(one.text) for one in sentences):
         return "the quote speaks of a part only"
     return None

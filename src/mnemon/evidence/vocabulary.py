@@ -91,6 +91,21 @@ QUANTIFIERS: dict[str, frozenset[str]] = {
 _DERIVED_ENDINGS = word_list("derived_ending")
 
 
+@cache
+def _generalized() -> dict[str, frozenset[str]]:
+    """Return, for each stem of a quote, the stems that it supports."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for claimed, said in _synonyms().items():
+        for other in said:
+            found[other].add(claimed)
+    return {said: frozenset(claimed) for said, claimed in found.items()}
+
+
+def are_kinds_of_one(one: str, other: str) -> bool:
+    """Say whether two stems are kinds of one thing, which exclude each other: a dog is a pet as a cat is."""
+    return bool(_generalized().get(one, frozenset()) & _generalized().get(other, frozenset()))
+
+
 def is_supported_by(claimed: str, said: str) -> bool:
     """Say whether a stem of a quote supports a stem of a statement: the same word, a derived one, or a synonym."""
     return claimed == said or said in supporting_stems(claimed) or is_derived(claimed, said)

@@ -8,7 +8,15 @@ from mnemon.evidence.moods import Mood, reported_by
 from mnemon.evidence.phrases import find_phrases
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject
 from mnemon.evidence.subject import Speaker
-from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, PRONOUNS, is_past_form, is_supported_by, stem_list, word_stem
+from mnemon.evidence.vocabulary import (
+    FREE,
+    FUNCTION_WORDS,
+    PRONOUNS,
+    is_past_form,
+    is_supported_by,
+    stem_list,
+    word_stem,
+)
 from mnemon.turn import Role
 
 _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
@@ -52,7 +60,9 @@ _VAGUE = re.compile(
 """What makes a wish too vague to be a task."""
 _OF_SPEAKER = frozenset({"me", "us", "my", "our"})
 _PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got", "is", "are"})
-_REPORTING = frozenset(map(word_stem, ("say", "tell", "hear", "claim", "think", "believe", "report", "mention", "accord")))
+_REPORTING = frozenset(
+    map(word_stem, ("say", "tell", "hear", "claim", "think", "believe", "report", "mention", "accord"))
+)
 _OWN_AIMS = stem_list("aim")
 """Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
@@ -138,17 +148,27 @@ class WordSupport:
             return next(fault for fault, _ in left if fault)
         return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said, _ in chosen])
 
-    def figure_fault(self, claimed: Sequence[ReadWord], places: Sequence[tuple[int, list[tuple[int, int]]]]) -> str | None:
+    def figure_fault(
+        self, claimed: Sequence[ReadWord], places: Sequence[tuple[int, list[tuple[int, int]]]]
+    ) -> str | None:
         """Return why the figures and dates of a statement are said of somebody else, or not as true.
 
         `places` gives, for each of them, where it begins in the statement and where it stands in each quote.
         """
         for start, stands in places:
             word = next((one for one in claimed if one.start == start), None)
-            held = [(one, said) for at, place in stands for one in self.sentences[at : at + 1] for said in one.words if said.start == place]
+            held = [
+                (one, said)
+                for at, place in stands
+                for one in self.sentences[at : at + 1]
+                for said in one.words
+                if said.start == place
+            ]
             if word is None or not held or self.kind in (StatementKind.QUESTION, StatementKind.LINE):
                 continue
-            faults = [self._mood_fault(said, over=self.ceased) or self._subject_fault(word, one, said) for one, said in held]
+            faults = [
+                self._mood_fault(said, over=self.ceased) or self._subject_fault(word, one, said) for one, said in held
+            ]
             if all(faults):
                 return faults[0]
         return None
@@ -189,7 +209,9 @@ class WordSupport:
         # "Please answer me" asks for something; it tells nothing that somebody does.
         if not (is_past_form(said.text) or said.text.endswith("s") or isinstance(said.subject, frozenset)):
             return False
-        return any(other.text in {"me", "us"} and 0 < other.start - said.start - len(said.text) < 2 for other in one.words)
+        return any(
+            other.text in {"me", "us"} and 0 < other.start - said.start - len(said.text) < 2 for other in one.words
+        )
 
     def _makes_habit(self, word: ReadWord, said: ReadWord) -> bool:
         """Say whether what happened once is told as what is so: "went to yoga" as "goes to yoga"."""
@@ -230,7 +252,8 @@ class WordSupport:
     def _names_reporter(self) -> bool:
         """Say whether the statement names whoever the quote reports."""
         return any(
-            word_stem(reporter) in self.reflected or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
+            word_stem(reporter) in self.reflected
+            or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
             for reporter in self.reporters
         )
 
@@ -286,7 +309,9 @@ class WordSupport:
             return False
         if self.kind is StatementKind.TASK:
             # "Ivy will book the venue" is Ivy's task, unless she wants it of the speaker.
-            asked = any(word.text in _OF_SPEAKER | {"i"} for word in one.words) or Mood.WISH in spoken_moods(one, spoken)
+            asked = any(word.text in _OF_SPEAKER | {"i"} for word in one.words) or Mood.WISH in spoken_moods(
+                one, spoken
+            )
             if named and not named & (self.names | self.reflected) and not asked:
                 return False
             return bool(spoken & (self.names | _OWN_AIMS)) or not spoken & _RELATIONS
