@@ -14,6 +14,7 @@ from mnemon.evidence.statement import QuotedSentence
 from mnemon.evidence.vocabulary import (
     FREE,
     PRONOUNS,
+    ClaimedStems,
     are_kinds_of_one,
     is_derived,
     is_supported_by,
@@ -56,6 +57,7 @@ class AddedWords:
         """Take the statement's words and its quotes; their messages are read only if a word is missing."""
         self._claimed = [word for word in claimed if not word.is_function_word]
         self._sentences = sentences
+        self._kept = ClaimedStems(word.stem for word in self._claimed)
         self._pairs = frozenset(pairwise(word.stem for word in self._claimed))
 
     def unexcused(self, missing: Sequence[ReadWord], present: Collection[ReadWord]) -> list[ReadWord]:
@@ -169,7 +171,7 @@ class AddedWords:
 
     def _is_kept(self, said: ReadWord) -> bool:
         """Say whether the statement keeps a word of the quote, as itself or as another one."""
-        return any(is_supported_by(word.stem, said.stem) for word in self._claimed)
+        return self._kept.are_supported_by(said.stem)
 
     def _context(self) -> list[ReadWord]:
         """Return the words of the quoted messages outside the quotes."""

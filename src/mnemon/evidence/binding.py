@@ -206,7 +206,7 @@ def crossed_fault(folded: str, fragments: Sequence[str]) -> str | None:
 
 
 def _swapped_fault(folded: str, fragments: Sequence[Segment]) -> str | None:
-    """Return that two fragments changed their words: "vim at work, VS Code at home" is not "VS Code at work, vim at home".
+    """Return that two fragments changed their words: "vim at work, emacs at home" is not "emacs at work, vim at home".
 
     Then two segments of the folded text each have words that only the one and words that only the other fragment has.
     """

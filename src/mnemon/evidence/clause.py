@@ -295,9 +295,7 @@ def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:
             odd, local = False, 0
         if token.low == "without":
             local = _LOCAL_REACH + 1
-        elif token.low == "except" or (token.low, before) in _EXCEPTING:
-            local = _LOCAL_REACH
-        elif token.low == "no":
+        elif token.low == "except" or (token.low, before) in _EXCEPTING or token.low == "no":
             local = _LOCAL_REACH
         elif token.low in {"only", "just"} and odd and before not in {"not", "the"} and not before.endswith("n't"):
             odd = False

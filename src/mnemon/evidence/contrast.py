@@ -1,12 +1,13 @@
 """Small words that turn a statement round: before and after, more and less, from and to, every other, six of forty.
 
-They are words of grammar or of measure, which need no support of their own, so a lie may change one and keep every other
-word of its quote. Each is compared with the one that stands in its place in the quote.
+They are words of grammar or of measure, which need no support of their own, so a lie may change one and keep every
+other word of its quote. Each is compared with the one that stands in its place in the quote.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.figure import Figure, find_figures
@@ -31,8 +32,10 @@ _ENDING = re.compile(
     r"|[-–—]",
     re.IGNORECASE,
 )
-_RISING = frozenset(map(word_stem, "rise grow increase climb up raise gain jump".split()))
-_FALLING = frozenset(map(word_stem, "fall drop decrease decline down shrink lower reduce cut sink".split()))
+_RISING = frozenset(map(word_stem, ["rise", "grow", "increase", "climb", "up", "raise", "gain", "jump"]))
+_FALLING = frozenset(
+    map(word_stem, ["fall", "drop", "decrease", "decline", "down", "shrink", "lower", "reduce", "cut", "sink"])
+)
 _COMPARING = frozenset({"than", "over", "beats", "beat"})
 _SPAN = 6
 """Words on either side of a "than" that are compared."""
@@ -102,7 +105,7 @@ def _measure_fault(statement: str, claimed: Sequence[ReadWord], one: QuotedSente
         return fault
     figures, own = find_figures(one.text), find_figures(statement)
     values = {(figure.low, figure.high) for figure in own}
-    for left, right in zip(figures, figures[1:], strict=False):
+    for left, right in pairwise(figures):
         gap = one.text[left.end : right.start]
         has_left, has_right = (left.low, left.high) in values, (right.low, right.high) in values
         if _OF.fullmatch(gap) and has_right and not has_left:
@@ -138,7 +141,7 @@ def _moved_fault(statement: str, one: QuotedSentence) -> str | None:
 def _neighbours(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Return the pairs of figures and dates that follow each other in the text."""
     spans = sorted({*date_spans(text), *((figure.start, figure.end) for figure in find_figures(text))})
-    return list(zip(spans, spans[1:], strict=False))
+    return list(pairwise(spans))
 
 
 def _step_fault(statement: str, own: Sequence[Figure], one: QuotedSentence, given: Sequence[Figure]) -> str | None:

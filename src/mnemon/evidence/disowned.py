@@ -11,7 +11,7 @@ from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.moods import pattern_of
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.statement import QuotedSentence, StatementKind
-from mnemon.evidence.vocabulary import is_supported_by, stem_list, word_list
+from mnemon.evidence.vocabulary import ClaimedStems, stem_list, word_list
 
 _FOLLOWS = 80
 """Characters after the quoted sentence in which it may be taken back."""
@@ -19,17 +19,21 @@ _INVENTED = pattern_of(
     r"""
     (?:my|the|a|our|this) (?:\w+ )?(?:novel|story|screenplay|short story|fan ?fic\w*|poem|song|lyrics|sketch|play|comic)
     role-?play\w* / (?:my|the|main) (?:\w+ )?character / persona / npc / let's pretend / pretend (?:that|to be|you)
-    (?:dummy|test|sample|fake|mock|example|placeholder) (?:data|user|name|text|entry|form|profile|record|account|message)
+    (?:dummy|test|sample|fake|mock|example|placeholder) (?:data|user|name|text|entry|form|profile|record)
+    (?:dummy|test|sample|fake|mock|example|placeholder) (?:account|message)
     testing the \w+ / please ignore / lorem ipsum / for example / for instance / e\.g / example sentence
-    (?:translate|proofread|paraphrase|rephrase|rewrite|shorten|summari[sz]e|correct)\b[^.!?\n]{0,60}: / in the style of
+    (?:translate|proofread|paraphrase|rephrase|rewrite|shorten|summari[sz]e|correct)\b[^.!?\n]{0,60}:
+    in the style of
     """
 )
 """What says that the words after it are made up, or somebody's text to work on."""
 _INVENTED_STEMS = stem_list("fiction")
 _TAKEN_BACK = re.compile(
     r"^[\s\"”’')\]….!,;—–-]*(?:(?:oh|ah|oops|hm+|er+|um|ugh|well|ok|okay|but|and)\b[\s,.…—–-]*)?"
-    r"(?:wait\b(?:[\s,.…—–-]*(?:no|actually|sorry|scratch))?|no[\s,.—–-]+(?:wait|sorry|actually|scratch)|scratch that|strike that"
-    r"|correction\b|actually[\s,]+no\b|sorry[\s,.—–-]+(?:no|i mean|i meant|wrong|make that)|i mean(?:t)?\b|make that\b|edit:"
+    r"(?:wait\b(?:[\s,.…—–-]*(?:no|actually|sorry|scratch))?|no[\s,.—–-]+(?:wait|sorry|actually|scratch)"
+    r"|scratch that|strike that"
+    r"|correction\b|actually[\s,]+no\b|sorry[\s,.—–-]+(?:no|i mean|i meant|wrong|make that)|i meant?\b"
+    r"|make that\b|edit:"
     r"|(?:just |only )?(?:kidding|joking)\b|jk\b|not\s*!|nah\b|never ?mind\b|forget (?:it|that)\b|said no one|as if\b"
     r"|yeah,? right|\(?/s\b|not my (?:thing|cup|style|jam)|not for me\b|no thank|no thanks|(?:didn't|did not) work"
     r"|(?:that|it) (?:was|is) a joke|that's (?:a lie|not true|wrong)|not true\b|exactly what i (?:needed|wanted)"
@@ -39,23 +43,31 @@ _TAKEN_BACK = re.compile(
 """What takes back the sentence before it."""
 _JEST = pattern_of(
     r"""
-    (?:oh|well),? (?:great|sure|joy|perfect|brilliant|wonderful|fantastic|lovely) / (?:just|simply|absolutely) (?:love|adore) (?:it )?(?:when|how|spending|being|getting|having|waiting|sitting)
-    yeah,? (?:right|sure) / which,? sure,? and / and i(?:'m| am) the (?:queen|king|pope) / when pigs fly / eat my hat / i want a pony
+    (?:oh|well),? (?:great|sure|joy|perfect|brilliant|wonderful|fantastic|lovely)
+    (?:just|simply|absolutely) (?:love|adore) (?:it )?(?:when|how|spending|being|getting|having|waiting|sitting)
+    yeah,? (?:right|sure) / which,? sure,? and / and i(?:'m| am) the (?:queen|king|pope) / when pigs fly / eat my hat
+    i want a pony
     over my dead body / in my dreams / thanks a lot for / sarcasm
     """
 )
 CALLED_OFF = pattern_of(
     r"""
-    (?:is|are|was|were|been|'s) (?:now )?(?:off(?! (?:my|our|the) (?:plate|list|hands|desk))|cancelled|canceled|scrapped|shelved|on ice|on hold) / off for (?:me|us|now)
-    call(?:ed|ing)? (?:it |that |the \w+ )?off / scrap(?:ped|ping)? / ditch(?:ed|ing)? / cancel(?:led|ed|ling|ing)? / axed
+    (?:is|are|was|were|been|'s) (?:now )?off(?! (?:my|our|the) (?:plate|list|hands|desk))
+    (?:is|are|was|were|been|'s) (?:now )?(?:cancelled|canceled|scrapped|shelved|on ice|on hold)
+    off for (?:me|us|now)
+    call(?:ed|ing)? (?:it |that |the \w+ )?off / scrap(?:ped|ping)? / ditch(?:ed|ing)? / cancel(?:led|ed|ling|ing)?
+    axed
     fell through / falls through / back(?:ed|ing) out / chickened out / pulled out / bailed on / decided against
-    not happening / isn't happening / didn't happen / won't happen / turned (?:it |that |them |him |her )?down / gave up on / forget the
-    voted down / (?:motion|proposal|vote|bid|offer) (?:\w+ ){0,8}(?:fell|failed|lost|was rejected|was defeated) / no luck with
+    not happening / isn't happening / didn't happen / won't happen / turned (?:it |that |them |him |her )?down
+    gave up on / forget the
+    voted down / (?:motion|proposal|vote|bid|offer) (?:\w+ ){0,8}(?:fell|failed|lost|was rejected|was defeated)
+    no luck with
     """
 )
 """What says that something planned will not be."""
 _CORRECTION = re.compile(
-    r"(?:,|—|–|-|\.\.\.|…|\()\s*(?:no|wait|sorry|oops|i mean|i meant|or rather|rather|make that|actually|correction|er|um)\b[\s,:—–-]*",
+    r"(?:,|—|–|-|\.\.\.|…|\()\s*(?:no|wait|sorry|oops|i meant?|or rather|rather|make that|actually"
+    r"|correction|er|um)\b[\s,:—–-]*",
     re.IGNORECASE,
 )
 _CORRECTABLE = word_list("correctable")
@@ -94,7 +106,7 @@ def disowned_fault(
             return fault
         if _JEST.search(one.text) and not negated:
             return "the message says these words in jest"
-        if not negated and not stems & _CALLED_OFF_STEMS and _is_called_off(one, stems):
+        if not negated and not stems & _CALLED_OFF_STEMS and _is_called_off(one, ClaimedStems(stems)):
             return "the quote says that something is called off"
         if not negated and (heading := _heading_of(one.quotation)) and _NEGATES.search(heading):
             return f"it stands in a list under “{heading}”"
@@ -127,7 +139,7 @@ def _may_be_corrected(word: ReadWord) -> bool:
     return word.is_name or word.text in _CORRECTABLE or any(sign.isdigit() for sign in word.text)
 
 
-def _is_called_off(one: QuotedSentence, stems: set[str]) -> bool:
+def _is_called_off(one: QuotedSentence, stems: ClaimedStems) -> bool:
     """Say whether a clause of the quoted sentence that the statement takes words from calls something off."""
     for match in CALLED_OFF.finditer(one.text):
         at = max((word.clause for word in one.words if word.start <= match.start()), default=0)
@@ -136,8 +148,8 @@ def _is_called_off(one: QuotedSentence, stems: set[str]) -> bool:
     return False
 
 
-def _is_kept(word: ReadWord, stems: set[str]) -> bool:
-    return not word.is_function_word and any(is_supported_by(own, word.stem) for own in stems)
+def _is_kept(word: ReadWord, stems: ClaimedStems) -> bool:
+    return not word.is_function_word and stems.are_supported_by(word.stem)
 
 
 def _rest_after(one: QuotedSentence) -> str:

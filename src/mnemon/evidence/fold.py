@@ -99,9 +99,9 @@ def _lost_word(folded: str, fragment: str) -> str | None:
         if modes is None:
             if word.is_name or (word.negated and word.clause not in denied):
                 return word.text
-        elif Mood.FUTURE in word.moods and word.stem in done and not is_past_form(word.text):
-            return word.text
-        elif not _keeps_mode(word, modes, denied):
+        elif (Mood.FUTURE in word.moods and word.stem in done and not is_past_form(word.text)) or not _keeps_mode(
+            word, modes, denied
+        ):
             return word.text
     return None
 

@@ -5,6 +5,7 @@ quote may be cut off before its "except".
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.figure import Figure, find_figures
 from mnemon.evidence.said_dates import date_spans
 from mnemon.evidence.statement import QuotedSentence, StatementKind
-from mnemon.evidence.vocabulary import is_supported_by, word_list, word_stem
+from mnemon.evidence.vocabulary import ClaimedStems, word_list, word_stem
 
 
 def _any(pattern: str) -> re.Pattern[str]:
@@ -40,7 +41,8 @@ _LIMITS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
 )
 """What limits a clause, with what keeps the limit in a statement."""
 _BOUND = re.compile(
-    r"(?<!\w)(?<!gone )(?<!going )(?<!went )(?<!go )(?<!goes )(?P<bound>under|below|less than|fewer than|over|above|more than|at least|at most|up to|no more than|nearly"
+    r"(?<!\w)(?<!gone )(?<!going )(?<!went )(?<!go )(?<!goes )"
+    r"(?P<bound>under|below|less than|fewer than|over|above|more than|at least|at most|up to|no more than|nearly"
     r"|almost|max|maximum|minimum|past|not quite|just under|just over)\s+(?:[$€£]\s?)?$",
     re.IGNORECASE,
 )
@@ -49,13 +51,14 @@ _BOUND_KEPT = _any(
     r"|limit\w*|budget|upwards|plus|about|around|roughly|approximately|close"
 )
 _RATE = re.compile(
-    r"\s*(?:\w+\s+){0,2}?(?:each\b|apiece\b|per\s+\w+|(?:a|an|every|each)\s+(?:head|month|week|day|year|night|hour|person|piece|time)\b"
+    r"\s*(?:\w+\s+){0,2}?(?:each\b|apiece\b|per\s+\w+|(?:a|an|every|each)"
+    r"\s+(?:head|month|week|day|year|night|hour|person|piece|time)\b"
     r"|/\s?(?:month|week|day|year|hour|h|mo|wk))",
     re.IGNORECASE,
 )
 _RATE_KEPT = re.compile(
-    r"\b(?:each|apiece|per|every|hourly|daily|nightly|weekly|monthly|yearly|annual\w*|(?:a|an)\s+(?:head|month|week|day|year"
-    r"|night|hour|person|piece|time|tub|unit))\b|/|\baverag\w+",
+    r"\b(?:each|apiece|per|every|hourly|daily|nightly|weekly|monthly|yearly|annual\w*"
+    r"|(?:a|an)\s+(?:head|month|week|day|year|night|hour|person|piece|time|tub|unit))\b|/|\baverag\w+",
     re.IGNORECASE,
 )
 _BY_DATE = re.compile(r"\b(?:by|before|no later than)\s+(?:the\s+|end\s+of\s+|next\s+|this\s+)*$", re.IGNORECASE)
@@ -66,8 +69,8 @@ _BY_KEPT = _any(
 _QUALIFIERS = word_list("qualifier")
 _HEADS = word_list("unfulfilled")
 _AIMING = re.compile(
-    r"\b(?P<aim>training|studying|learning|preparing|saving|auditioning|qualifying|shopping|applying|campaigning|competing"
-    r"|waiting|retraining)(?: up)? (?:to (?:be|become)|for)(?: an?| the)?\b",
+    r"\b(?P<aim>training|studying|learning|preparing|saving|auditioning|qualifying|shopping|applying|campaigning"
+    r"|competing|waiting|retraining)(?: up)? (?:to (?:be|become)|for)(?: an?| the)?\b",
     re.IGNORECASE,
 )
 
@@ -79,7 +82,7 @@ def limit_fault(
     for one in sentences:
         if one.fields:
             continue
-        fault = _figure_limit(statement, one)
+        fault = _figure_limit(statement, one) if kind is not StatementKind.LINE else None
         if fault is None and kind is StatementKind.FACT:
             fault = _clause_limit(statement, claimed, one) or _date_limit(statement, one)
         if fault is not None:
@@ -89,23 +92,21 @@ def limit_fault(
 
 def _clause_limit(statement: str, claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
     """Return a limit that stands directly after words that the statement keeps, or an "only" before them."""
+    own = ClaimedStems(word.stem for word in claimed if not word.is_function_word)
+    told = [word for word in one.words if not word.is_function_word]
     for limit, kept in _LIMITS:
         if kept.search(statement):
             continue
         for match in limit.finditer(one.text):
-            told = [word for word in one.words if not word.is_function_word or _is_kept(word, claimed)]
-            before = [word for word in told if word.start < match.start()]
-            after = [word for word in told if word.start >= match.end()]
-            beside = after[:1] if match[0].lower() == "only" else before[-1:]
-            if beside and one.is_quoted(beside[0]) and _is_kept(beside[0], claimed):
+            at = bisect_left(told, match.start(), key=lambda word: word.start)
+            beside = told[at : at + 1] if match[0].lower() == "only" else told[max(0, at - 1) : at]
+            if beside and one.is_quoted(beside[0]) and _is_kept(beside[0], own):
                 return f"the quote says “{match[0]}”, the statement drops it"
     return None
 
 
-def _is_kept(said: ReadWord, claimed: Sequence[ReadWord]) -> bool:
-    return not said.is_function_word and any(
-        is_supported_by(word.stem, said.stem) for word in claimed if not word.is_function_word
-    )
+def _is_kept(said: ReadWord, kept: ClaimedStems) -> bool:
+    return not said.is_function_word and kept.are_supported_by(said.stem)
 
 
 def _figure_limit(statement: str, one: QuotedSentence) -> str | None:
@@ -143,19 +144,20 @@ def qualifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSente
     An acting head is no head, a visa application no visa, and whoever trains to be a nurse is none yet.
     """
     own = {word.stem for word in claimed}
+    kept = ClaimedStems(word.stem for word in claimed if not word.is_function_word)
     for one in sentences:
         words = [word for word in one.words if not word.is_function_word]
         for left, right in pairwise(words):
             gap = one.text[left.start + len(left.text) : right.start]
             if gap.strip(" -"):
                 continue
-            if left.text in _QUALIFIERS and left.stem not in own and _is_kept(right, claimed):
+            if left.text in _QUALIFIERS and left.stem not in own and _is_kept(right, kept):
                 return f"the quote says “{left.text} {right.text}”"
-            if right.text in _HEADS and right.stem not in own and _is_kept(left, claimed):
+            if right.text in _HEADS and right.stem not in own and _is_kept(left, kept):
                 return f"the quote says “{left.text} {right.text}”"
         for match in _AIMING.finditer(one.text):
             aim = word_stem(match["aim"].lower())
             follows = next((word for word in words if word.start >= match.end()), None)
-            if aim not in own and follows is not None and _is_kept(follows, claimed):
+            if aim not in own and follows is not None and _is_kept(follows, kept):
                 return f"the quote says “{match[0]}”"
     return None

@@ -30,7 +30,8 @@ IDIOMS = pattern_of(
     not only / not just / not to mention / no doubt / no wonder / no problem / no worries / can(?:no|')t wait
     why not / couldn't agree more / nothing but / not bad
     if you(?:'re| are)? (?:wonder|curious|ask|must know|didn't know)\w* / as if / if not / no matter
-    if possible / if (?:i|we|you|they) can / if i can avoid it / as far as / will do / would be (?:great|nice|fine|good)
+    if possible / if (?:i|we|you|they) can / if i can avoid it / as far as / will do
+    would be (?:great|nice|fine|good)
     want(?:ed)? you to know / like i said / as i said / i(?:'d| would) say / i must say
     """
 )
@@ -51,7 +52,8 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             r"""
             wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|t|ing)? / aspir\w+
             desires? / (?:would|should) (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only
-            should(?! (?:have|love|like|prefer|rather)) / ought to / (?:need|needs|have|has|'ve got|got) to / gotta / must(?! have)
+            should(?! (?:have|love|like|prefer|rather)) / ought to / (?:need|needs|have|has|'ve got|got) to / gotta
+            must(?! have)
             mean(?:ing|t) to / interested in / look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
             """
         ),
@@ -74,7 +76,9 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
         Mood.REPORT,
         pattern_of(
             r"""
-            (?:was|were|been|am|being) told / keeps? saying / kept saying / (?:is|are|was|were|'s|'re) (?:saying|claiming|telling \w+) / according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
+            (?:was|were|been|am|being) told / keeps? saying / kept saying
+            (?:is|are|was|were|'s|'re) (?:saying|claiming|telling \w+) / according to / apparently / supposedly
+            allegedly / reportedly / rumou?rs? / rumou?red
             i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me
             called me / (?:they|people) say
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:says|said|told|tells|thinks|thought)
@@ -107,11 +111,16 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             rumou?r that / probably / likely / not true / isn't true / untrue / false that / guess(?:es|ed)?
             suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to
             meant to / should've / should have / supposed to / was going to / what if / let's say / say that i
-            considering / considers / thinking (?:of|about) / thought about / not sure / unsure / unclear / would(?! (?:love|like|prefer|rather)) / wouldn't
-            (?<=')d (?:have|be) / (?<=')d (?:never |probably |also |just )?(?:hire|go|take|buy|say|choose|do|call|use|move|quit)
-            had (?:i|we|he|she|they|it|you) / (?:i|we) thought (?:it|that|they|he|she|this|the \w+|my \w+) (?:was|were|had|would)
-            i (?:think|believe|guess|reckon|assume|suppose) / (?:thinks|believes|reckons|assumes) / not so sure / dunno
-            may (?:(?:already|also|well|still) )?(?:be|have|not|become|get|need) / doubtful / unconfirmed / unverified assum(?:e|ing) / joking / kidding / jk / my character
+            considering / considers / thinking (?:of|about) / thought about / not sure / unsure / unclear
+            would(?! (?:love|like|prefer|rather)) / wouldn't
+            (?<=')d (?:have|be)
+            (?<=')d (?:never |probably |also |just )?(?:hire|go|take|buy|say|choose|do|call|use|move|quit)
+            had (?:i|we|he|she|they|it|you)
+            (?:i|we) thought (?:it|that|they|he|she|this|the \w+|my \w+) (?:was|were|had|would)
+            i (?:think|believe|guess|reckon|assume|suppose) / (?:thinks|believes|reckons|assumes) / not so sure
+            dunno
+            may (?:(?:already|also|well|still) )?(?:be|have|not|become|get|need) / doubtful / unconfirmed
+            unverified assum(?:e|ing) / joking / kidding / jk / my character
             in (?:the|this|my) (?:novel|story|game|dream|movie|book) / role-?play
             """
         ),

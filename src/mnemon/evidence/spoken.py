@@ -15,9 +15,35 @@ from mnemon.untrusted_text import reads_outside_text_up_to
 LONGEST_READ = 4_000
 _NUMBER = r"\d{1,4}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _HOUR = r"1[0-2]|[1-9]|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-_MONTHS = "january february march april may june july august september october november december".split()
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_ORDINALS = [
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
+]
 _UNITS = {
     "s": "seconds", "sec": "seconds", "secs": "seconds", "h": "hours", "hrs": "hours", "d": "days", "w": "weeks",
     "wk": "weeks", "mo": "months", "y": "years", "yr": "years", "min": "minutes", "mins": "minutes",
@@ -60,17 +86,19 @@ _FIGURES: tuple[_Rewrite, ...] = (
     _rule(r"\b(?:every|each) (?:other|second) (day|month|year|night)\b", r"every two \1s"),
     _rule(r"\bthird (day|week|month|quarter|year)s? (?:running|in a row|straight)\b", r"three \1s"),
     _rule(r"\bsecond (day|week|month|quarter|year)s? (?:running|in a row|straight)\b", r"two \1s"),
-    _rule(rf"\b(\d+) over (\d+)\b", r"\1/\2"),
+    _rule(r"\b(\d+) over (\d+)\b", r"\1/\2"),
     _rule(rf"\b(\d+(?:\.\d+)?)({'|'.join(_UNITS)})\b", lambda found: f"{found[1]} {_UNITS[found[2].lower()]}"),
     _rule(r"\b(\d+)-(year|month|week|day)s?-old\b", r"\1, \1 \2s old"),
     _rule(r"@", " "),
 )
 _ELLIPSIS = re.compile(
-    r"\b(?:from|to|was|were|be|at|under|over|than|below|above|so|and|own|na|it's)\s+(?P<n>\d{1,3}(?:\.\d+)?)(?![.,]?\d|[\w:/%]|\s?(?:%|percent|million|k\b))",
+    r"\b(?:from|to|was|were|be|at|under|over|than|below|above|so|and|own|na|it's)\s+(?P<n>\d{1,3}(?:\.\d+)?)"
+    r"(?![.,]?\d|[\w:/%]|\s?(?:%|percent|million|k\b))",
     re.IGNORECASE,
 )
 _MEASURE = re.compile(
-    r"\d\s?(?P<unit>%|percent\b|million(?: dollars| euros| pounds)?\b|billion\b|k\b|minutes?\b|hours?\b|days?\b|weeks?\b|km\b|kg\b|miles\b|ms\b)",
+    r"\d\s?(?P<unit>%|percent\b|million(?: dollars| euros| pounds)?\b|billion\b|k\b|minutes?\b|hours?\b|days?\b"
+    r"|weeks?\b|km\b|kg\b|miles\b|ms\b)",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?\n]*(?:\.(?=\d)[^.!?\n]*)*[.!?\n]?")
@@ -111,7 +139,8 @@ _AFTER_NOON = r"in the (?:evening|afternoon)|at night|tonight|this (?:evening|af
 _DATES: tuple[_Rewrite, ...] = (
     _rule(r"((?:19|20)\d\d-\d\d-\d\d)T(\d\d:\d\d)", r"\1 \2 "),
     _rule(
-        rf"\b(in|since|until|till|by|from|last|next|this|of|early|late|mid|for|and|to|before|after) ({'|'.join(_MONTHS)})\b",
+        rf"\b(in|since|until|till|by|from|last|next|this|of|early|late|mid|for|and|to|before|after)"
+        rf" ({'|'.join(_MONTHS)})\b",
         lambda found: f"{found[1]} {found[2].capitalize()}",
     ),
     _rule(
@@ -128,7 +157,8 @@ _DATES: tuple[_Rewrite, ...] = (
     _rule(rf"\b({_HOUR})(?:\s?o'clock)? (?:{_AFTER_NOON})\b", lambda found: f"{_as_number(found[1])} pm"),
     _rule(rf"\b({_HOUR})(?:\s?o'clock)? (?:in the|this) morning\b", lambda found: f"{_as_number(found[1])} am"),
     _rule(
-        rf"\b(at|around|by|about|until|till|from|after|before|to|and) ({_HOUR})\b(?!\s?(?:[ap]\.?m\b|:|%|[a-z]{{3,}}s\b|o'clock|/|\.\d|percent|k\b|million))",
+        rf"\b(at|around|by|about|until|till|from|after|before|to|and) ({_HOUR})\b"
+        rf"(?!\s?(?:[ap]\.?m\b|:|%|[a-z]{{3,}}s\b|o'clock|/|\.\d|percent|k\b|million))",
         lambda found: f"{found[1]} {_as_number(found[2])} o'clock",
     ),
 )

@@ -9,6 +9,8 @@ from mnemon.evidence.clause import LONGEST_READ, ReadWord, read_words
 from mnemon.evidence.quote_gate import Quotation
 from mnemon.evidence.records import Field, read_fields, spell_fields
 
+LONGEST_STATEMENT = 2_000
+"""The most characters of a statement that can be supported."""
 _SENTENCE_REACH = 600
 """Characters that are searched on either side of a quote for the ends of its sentence."""
 

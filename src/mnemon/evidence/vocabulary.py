@@ -6,6 +6,7 @@ supports them ("statement : quote", one line for each word of a statement).
 
 import tomllib
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -109,6 +110,23 @@ def are_kinds_of_one(one: str, other: str) -> bool:
 def is_supported_by(claimed: str, said: str) -> bool:
     """Say whether a stem of a quote supports a stem of a statement: the same word, a derived one, or a synonym."""
     return claimed == said or said in supporting_stems(claimed) or is_derived(claimed, said)
+
+
+class ClaimedStems:
+    """The stems of a statement, so that whether a quote's word supports one of them is seen in one step."""
+
+    def __init__(self, stems: Iterable[str]) -> None:
+        self.own = frozenset(stems)
+        self._supporting = frozenset(said for one in self.own for said in supporting_stems(one))
+        self._by_beginning: dict[str, list[str]] = {}
+        for one in self.own:
+            self._by_beginning.setdefault(one[:_FEWEST_SHARED_LETTERS], []).append(one)
+
+    def are_supported_by(self, said: str) -> bool:
+        """Say whether a stem of a quote supports one of the stems."""
+        if said in self.own or said in self._supporting:
+            return True
+        return any(is_derived(one, said) for one in self._by_beginning.get(said[:_FEWEST_SHARED_LETTERS], ()))
 
 
 def is_derived(one: str, other: str) -> bool:

@@ -53,8 +53,8 @@ _REPEATING = frozenset({"since", "still"})
 _NEGATED_POINT = 2
 """Words after a negation that are what it negates."""
 _VAGUE = re.compile(
-    r"\b(?:some ?day|one day|eventually|at some point|in another life|would be (?:nice|cool|lovely)|wish|dream(?:s|ing)?"
-    r"|if only|bucket list)\b",
+    r"\b(?:some ?day|one day|eventually|at some point|in another life|would be (?:nice|cool|lovely)|wish"
+    r"|dream(?:s|ing)?|if only|bucket list)\b",
     re.IGNORECASE,
 )
 """What makes a wish too vague to be a task."""
