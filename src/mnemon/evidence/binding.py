@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.evidence.clause import LONGEST_READ, ReadWord, read_words
+from mnemon.evidence.contrast import opposites
 from mnemon.evidence.figure import find_figures
 from mnemon.evidence.said_dates import date_spans, find_dates, find_times
 from mnemon.evidence.vocabulary import FREE, is_supported_by, stem_list, word_list
@@ -20,6 +21,7 @@ _FEWEST_WORDS = 3
 """A part with fewer words than this goes with the part before it, unless it has a figure or a date."""
 _VERBS = stem_list("verb")
 _DETERMINERS = word_list("determiner")
+_MONTHS = stem_list("month")
 Item = tuple[str, object]
 """A figure, a date or a name, with its kind."""
 
@@ -100,7 +102,9 @@ def _parts(text: str, items: Sequence[tuple[int, Item]]) -> list[tuple[int, int]
     return parts
 
 
-def binding_fault(statement: str, source: str) -> str | None:
+def binding_fault(
+    statement: str, source: str, *, is_record: bool = False, known: frozenset[str] = frozenset()
+) -> str | None:
     """Return what the statement takes from one segment of its source and puts with another's words; else None."""
     segments = read_segments(source)
     if len(segments) < 2:
@@ -111,13 +115,59 @@ def binding_fault(statement: str, source: str) -> str | None:
             if not holders:
                 continue
             for word in claimed.words:
-                if fault := _moved(item, word, claimed, holders, segments):
+                if fault := _moved(item, word, claimed, holders, segments, is_record=is_record):
                     return fault
+    return (
+        _swapped_fault(statement, segments)
+        or _company_fault(statement, segments, known)
+        or _outcome_fault(statement, segments)
+    )
+
+
+def _outcome_fault(statement: str, segments: Sequence[Segment]) -> str | None:
+    """Return which word the statement takes from elsewhere, where its own segment says the opposite.
+
+    "The deploy to prod failed, staging passed" does not say that prod passed.
+    """
+    own = [word for word in read_words(statement) if _tells(word)]
+    for word in own:
+        homes = [one for one in segments if word.stem in one.stems]
+        others = frozenset(other.stem for other in own) - {word.stem}
+        if not homes or opposites(word.stem) & others or any(one.stems & others for one in homes):
+            continue
+        for one in segments:
+            if one.stems & others and one.stems & opposites(word.stem):
+                return f"the quote says “{word.text}” of something else"
+    return None
+
+
+def _company_fault(statement: str, segments: Sequence[Segment], known: frozenset[str]) -> str | None:
+    """Return which name the statement puts with the words of another segment, in place of the name that stands there.
+
+    "I was born in Cork and raised in Limerick" does not say "born in Limerick".
+    """
+    words = [word for word in read_words(statement) if _tells(word)]
+    own = frozenset(word.stem for word in words)
+    for word in words:
+        homes = [one for one in segments if word.stem in one.stems]
+        if not word.is_name or word.stem in known or not homes or any(one.stems & own - {word.stem} for one in homes):
+            continue
+        for other in (one for one in segments if one not in homes):
+            rivals = [said for said in other.words if said.is_name and not said.in_subject]
+            rivals = [said for said in rivals if said.stem not in own and said.stem not in _MONTHS]
+            if rivals and other.stems & own:
+                return f"the quote says “{rivals[0].text}”, not “{word.text}”"
     return None
 
 
 def _moved(
-    item: Item, word: ReadWord, claimed: Segment, holders: Sequence[Segment], segments: Sequence[Segment]
+    item: Item,
+    word: ReadWord,
+    claimed: Segment,
+    holders: Sequence[Segment],
+    segments: Sequence[Segment],
+    *,
+    is_record: bool,
 ) -> str | None:
     """Return that the word belongs to another segment, one with an item of the same kind that is not claimed."""
     if ("name", word.stem) == item or word.stem in _VERBS:
@@ -131,7 +181,8 @@ def _moved(
             return None
         at = next(own.start for own in home.words if is_supported_by(word.stem, own.stem))
         # What stands before the first figure goes for all: "I charge 90 for an upright and 130 for a grand".
-        if home is segments[0] and at < home.first_item and not word.is_name and item[0] != "name":
+        shares = any(one.stems & claimed.stems for one in holders) or is_record
+        if home is segments[0] and at < home.first_item and not word.is_name and item[0] != "name" and shares:
             return None
     return f"the quote says “{word.text}” of something else"
 
@@ -151,6 +202,22 @@ def crossed_fault(folded: str, fragments: Sequence[str]) -> str | None:
                 strange = (segment.stems & elsewhere) - fragment.stems
                 if strange and own - {item[1]} and not segment.stems & (own - {item[1]}):
                     return f"it puts “{_shown(item)}” with “{min(strange)}”"
+    return _swapped_fault(folded, read)
+
+
+def _swapped_fault(folded: str, fragments: Sequence[Segment]) -> str | None:
+    """Return that two fragments changed their words: "vim at work, emacs at home" is not "emacs at work, vim at home".
+
+    Then two segments of the folded text each have words that only the one and words that only the other fragment has.
+    """
+    marks = [one.stems | {str(item) for item in one.items} for one in fragments]
+    parts = [one.stems | {str(item) for item in one.items} for one in read_segments(folded)]
+    for place, left in enumerate(marks):
+        for right in marks[place + 1 :]:
+            mixed = [(part & left - right, part & right - left) for part in parts]
+            both = [(one, other) for one, other in mixed if one and other]
+            if len(both) > 1 and both[0][0] != both[1][0] and both[0][1] != both[1][1]:
+                return f"it puts “{min(both[0][0])}” with “{min(both[0][1])}”"
     return None
 
 

@@ -19,7 +19,6 @@ from mnemon.evidence.moods import (
     clause_moods,
     mood_signs,
 )
-from mnemon.evidence.stems import stem
 from mnemon.evidence.subject import (
     DETERMINERS,
     JOINING,
@@ -33,7 +32,7 @@ from mnemon.evidence.subject import (
     looks_like_verb,
     owned_places,
 )
-from mnemon.evidence.vocabulary import FUNCTION_WORDS, word_list
+from mnemon.evidence.vocabulary import FUNCTION_WORDS, stem_list, word_list, word_stem
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 LONGEST_READ = 4_000
@@ -90,7 +89,13 @@ _NEGATORS = word_list("negating")
 _AVOIDING = word_list("avoiding")
 _NEGATIVE_VERBS = word_list("disliking") | _AVOIDING
 _CEASING = word_list("ceasing")
+_ACTIONS = stem_list("action_verb") | stem_list("light_verb")
 _CONTRASTS = frozenset({"not", "never", "only", "just", "but"})
+_EXCEPTING = frozenset(
+    {("from", "apart"), ("from", "aside"), ("than", "other")}
+    | {("but", every) for every in ("everything", "everyone", "everybody", "all", "anything", "anyone")}
+)
+"""Two words that except what follows, the second first."""
 _LOCAL_REACH = 4
 """Words that a "without" reaches."""
 
@@ -177,7 +182,8 @@ def _number_clauses(tokens: Sequence[Token]) -> None:
     """Give every token the number of its clause within the sentence."""
     clause = 0
     for at, token in enumerate(tokens):
-        if at and (token.low in _BREAKS or _begins_clause(tokens, at)):
+        is_break = token.low in _BREAKS and (token.low, tokens[at - 1].low) not in _EXCEPTING
+        if at and (is_break or _begins_clause(tokens, at)):
             clause += 1
         token.clause = clause
 
@@ -199,6 +205,9 @@ def _begins_clause(tokens: Sequence[Token], at: int) -> bool:
     first = tokens[place]
     if first.low in SUBJECT_PRONOUNS or first.low in _ASKING or first.low in _AUXILIARIES or first.low.endswith("n't"):
         return True
+    # "Doesn't eat pork and eats fish": a verb in the third person says something of its own.
+    if tokens[at].low != "or" and not first.is_name and first.low.endswith("s") and word_stem(first.low) in _ACTIONS:
+        return first.low in VERBS or looks_like_verb(tokens, place)
     return (first.low in DETERMINERS or first.is_name) and _has_verb_after(tokens, place)
 
 
@@ -251,7 +260,8 @@ def _read_clause(
                 negated=place in negated,
                 clause_negated=bool(negated),
                 ceased=ceased,
-                moods=moods | {mood for mood, at in signs if at <= token.start or mood in WHOLE_CLAUSE},
+                moods=moods
+                | {mood for mood, at in signs if at <= token.start or _reaches_back(plain, mood, token.start, at)},
                 subject=subjects[place][0],
                 in_subject=subjects[place][1],
                 is_name=token.is_name,
@@ -262,6 +272,11 @@ def _read_clause(
             )
         )
     return words
+
+
+def _reaches_back(plain: str, mood: Mood, start: int, at: int) -> bool:
+    """Say whether a sign governs a word before it: "I'm in Berlin next week", but not past a comma."""
+    return mood in WHOLE_CLAUSE and "," not in plain[start:at]
 
 
 def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:
@@ -280,7 +295,7 @@ def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:
             odd, local = False, 0
         if token.low == "without":
             local = _LOCAL_REACH + 1
-        elif token.low == "no":
+        elif token.low == "except" or (token.low, before) in _EXCEPTING or token.low == "no":
             local = _LOCAL_REACH
         elif token.low in {"only", "just"} and odd and before not in {"not", "the"} and not before.endswith("n't"):
             odd = False
@@ -316,4 +331,4 @@ def _word_stem(tokens: Sequence[Token], place: int) -> str:
         return "like"
     if low == "stand" and place and tokens[place - 1].low in {"can't", "cannot", "cant"}:
         return "like"
-    return stem(low.removesuffix("'s").replace("-", ""))
+    return word_stem(low.removesuffix("'s").replace("-", ""))

@@ -10,7 +10,7 @@ from datetime import datetime
 from mnemon.evidence.clause import LONGEST_READ, ReadWord, read_words
 from mnemon.evidence.number_gate import code_fault, number_fault
 from mnemon.evidence.said_dates import date_fault
-from mnemon.evidence.vocabulary import FREE, SYNONYMS, is_derived, stem_list
+from mnemon.evidence.vocabulary import FREE, is_derived, stem_list, supporting_stems
 from mnemon.untrusted_text import reads_outside_text
 
 _TOLD_WORDS = stem_list("told")
@@ -70,7 +70,7 @@ class SourceTexts:
 
     def _is_known(self, word: ReadWord) -> bool:
         """Say whether a source has the word, a synonym or another form of it."""
-        if word.stem in self._modes or any(other in self._modes for other in SYNONYMS.get(word.stem, ())):
+        if word.stem in self._modes or any(other in self._modes for other in supporting_stems(word.stem)):
             return True
         return any(is_derived(word.stem, other) for other in self._by_beginning.get(word.stem[:_COMMON_LETTERS], ()))
 

@@ -1,14 +1,16 @@
 """The fold gate: a text that replaces others must keep every figure, name, date and negation of each of them."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from mnemon.evidence.binding import crossed_fault
 from mnemon.evidence.clause import ReadWord, read_words
+from mnemon.evidence.contrast import frequency_fault
 from mnemon.evidence.figure import find_figures
 from mnemon.evidence.moods import Mood
 from mnemon.evidence.number_gate import code_fault, is_same_figure, number_fault
 from mnemon.evidence.said_dates import find_dates, find_times
-from mnemon.evidence.vocabulary import FREE, stem_list
+from mnemon.evidence.vocabulary import FREE, is_past_form, stem_list
 from mnemon.untrusted_text import reads_outside_text
 
 _NEGATING = stem_list("negating")
@@ -52,7 +54,9 @@ def fold_fault(folded: str, fragments: Sequence[str]) -> str | None:
             return f"it loses a date of “{fragment[:80]}”"
         if lost := _lost_word(folded, fragment):
             return f"it loses or changes “{lost}” of “{fragment[:80]}”"
-    return crossed_fault(folded, fragments)
+        if fault := frequency_fault(folded, fragment):
+            return fault
+    return crossed_fault(folded, fragments) or _roles_fault(folded, fragments)
 
 
 def _keeps_figures(folded: str, fragment: str) -> bool:
@@ -80,15 +84,62 @@ def _content_words(words: Iterable[ReadWord]) -> list[ReadWord]:
 def _lost_word(folded: str, fragment: str) -> str | None:
     """Return a name that the folded text lacks, or a word that it negates, doubts or ends otherwise; None without."""
     kept: dict[str, set[str]] = {}
+    done: set[str] = set()
     for word in read_words(folded):
         kept.setdefault(word.stem, set()).add(_mode_of(word))
         if word.shared:
             kept[word.stem] |= {"", "not"}
-    for word in _content_words(read_words(fragment)):
+        if is_past_form(word.text) and Mood.FUTURE not in word.moods:
+            done.add(word.stem)
+    told = _content_words(read_words(fragment))
+    # "Does not eat natto" is kept by "eats meat but not natto": what is denied is still denied.
+    denied = {word.clause for word in told if word.negated and "not" in kept.get(word.stem, ())}
+    for word in told:
         modes = kept.get(word.stem)
         if modes is None:
-            if word.is_name or word.negated:
+            if word.is_name or (word.negated and word.clause not in denied):
                 return word.text
-        elif _mode_of(word) not in modes:
+        elif (Mood.FUTURE in word.moods and word.stem in done and not is_past_form(word.text)) or not _keeps_mode(
+            word, modes, denied
+        ):
             return word.text
     return None
+
+
+def _keeps_mode(word: ReadWord, modes: set[str], denied: set[int]) -> bool:
+    """Say whether the folded text means a word as its fragment does; a name is only named, and may be denied only."""
+    if _mode_of(word) in modes or any(sign.isdigit() for sign in word.text):
+        return True
+    if word.is_name and not word.negated:
+        return any("not" not in mode for mode in modes)
+    return word.negated and word.clause in denied and _mode_of(replace(word, negated=False)) in modes
+
+
+def _roles_fault(folded: str, fragments: Sequence[str]) -> str | None:
+    """Return that two names changed places around a verb: "Jasmine manages Colin" is not "Colin manages Jasmine"."""
+    claimed = read_words(folded)
+    if any(word.text == "by" for word in claimed):
+        return None
+    for fragment in fragments:
+        words = read_words(fragment)
+        names = [word for word in words if word.is_name]
+        if len(names) != 2 or names[0].stem == names[1].stem:
+            continue
+        between = _between(words, names[0].stem, names[1].stem)
+        if between & _between(claimed, names[1].stem, names[0].stem) - _between(claimed, names[0].stem, names[1].stem):
+            return f"it changes the roles of “{names[0].text}” and “{names[1].text}”"
+    return None
+
+
+def _between(words: Sequence[ReadWord], first: str, second: str) -> set[str]:
+    """Return the stems of what stands between two names in this order, within a sentence; empty without."""
+    found: set[str] = set()
+    started, sentence = False, -1
+    for word in words:
+        if word.stem == first:
+            found, started, sentence = set(), True, word.sentence
+        elif started and word.stem == second and word.sentence == sentence:
+            return found
+        elif started and not word.is_function_word:
+            found.add(word.stem)
+    return set()

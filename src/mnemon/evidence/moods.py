@@ -19,48 +19,52 @@ class Mood(StrEnum):
     FUTURE = "future"
 
 
-def _phrases(table: str) -> re.Pattern[str]:
+def pattern_of(table: str) -> re.Pattern[str]:
     """Return a pattern that matches any phrase of the table as whole words, in any case."""
     parts = (part.strip() for line in table.splitlines() for part in line.split(" / "))
-    return re.compile(rf"\b(?:{'|'.join(filter(None, parts))})\b", re.IGNORECASE)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(filter(None, parts))})(?!\w)", re.IGNORECASE)
 
 
-IDIOMS = _phrases(
+IDIOMS = pattern_of(
     r"""
     not only / not just / not to mention / no doubt / no wonder / no problem / no worries / can(?:no|')t wait
     why not / couldn't agree more / nothing but / not bad
     if you(?:'re| are)? (?:wonder|curious|ask|must know|didn't know)\w* / as if / if not / no matter
+    if possible / if (?:i|we|you|they) can / if i can avoid it / as far as / will do
+    would be (?:great|nice|fine|good)
     want(?:ed)? you to know / like i said / as i said / i(?:'d| would) say / i must say
     """
 )
 """Phrases whose words do not mean what they mean alone."""
-CEASING_PHRASES = _phrases(
+CEASING_PHRASES = pattern_of(
     r"""
     no longer / any longer / not any ?more / any ?more / used to / gave up / given up / in the past / back when
     when i was / once (?:was|had)
     """
 )
 """Phrases that say that something is over."""
-ANY_MORE = _phrases("any ?more / any longer")
+ANY_MORE = pattern_of("any ?more / any longer")
 """What ends something that was named before it."""
 _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     (
         Mood.WISH,
-        _phrases(
+        pattern_of(
             r"""
-            wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|ing)? / aspir\w+
+            wish(?:es|ed|ing)? / want(?:s|ed|ing)? / wanna / hop(?:e|es|ed|ing) / dream(?:s|ed|t|ing)? / aspir\w+
             desires? / (?:would|should) (?:love|like|prefer|rather) / (?<=')d (?:love|like|prefer|rather) / if only
-            interested in / look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
+            should(?! (?:have|love|like|prefer|rather)) / ought to / (?:need|needs|have|has|'ve got|got) to / gotta
+            must(?! have)
+            mean(?:ing|t) to / interested in / look(?:s|ing)? (?:to|for|forward) / someday / some day / goal
             """
         ),
     ),
     (
         Mood.FUTURE,
-        _phrases(
+        pattern_of(
             r"""
             will / won't / (?<=')ll / going to / gonna / about to / plan(?:s|ning|ned)? / intend(?:s|ed|ing)?
             tomorrow / soon / upcoming / next (?:week|month|year|quarter|spring|summer|fall|autumn|winter|time|\w+day)
-            considering / thinking (?:of|about) / promise[sd]?
+            promise[sd]?
             (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:jan|feb|mar|apr|may|jun|jul|aug))
             (?:start|begin|join|leave|move|retire)s?(?= .{0,60}(?:in|on|next) (?:sep|oct|nov|dec|mon|tue|wed|20\d\d))
             (?:am|are|is|(?<=')m|(?<=')re|(?<=')s) (?:moving|relocating|joining|leaving|starting|switching|retiring)
@@ -70,9 +74,11 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     ),
     (
         Mood.REPORT,
-        _phrases(
+        pattern_of(
             r"""
-            according to / apparently / supposedly / allegedly / reportedly / rumou?rs? / rumou?red
+            (?:was|were|been|am|being) told / keeps? saying / kept saying
+            (?:is|are|was|were|'s|'re) (?:saying|claiming|telling \w+) / according to / apparently / supposedly
+            allegedly / reportedly / rumou?rs? / rumou?red
             i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me
             called me / (?:they|people) say
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:says|said|told|tells|thinks|thought)
@@ -85,7 +91,7 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     ),
     (
         Mood.PAST,
-        _phrases(
+        pattern_of(
             r"""
             used to / formerly / previously / former / no longer / any longer / any ?more / ex / in the past
             back then / back when / at the time / back in / as a (?:kid|child|teen|teenager|student|boy|girl)
@@ -98,30 +104,38 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
     ),
     (
         Mood.HYPOTHETICAL,
-        _phrases(
+        pattern_of(
             r"""
             might / maybe / perhaps / possibly / could / suppose[ds]? / imagine / pretend(?:ing)? / hypothetically
             doubts? / doubted / pretend(?:s|ed|ing)? / it's possible / possible that / no way / myth that / a myth
             rumou?r that / probably / likely / not true / isn't true / untrue / false that / guess(?:es|ed)?
             suspects? / suspected / tried to / trying to / attempted to / almost / nearly / forgot to / failed to
             meant to / should've / should have / supposed to / was going to / what if / let's say / say that i
-            not sure / unsure / unclear / would(?! (?:love|like|prefer|rather)) / wouldn't
-            may (?:be|have|not|become|get|need) / assum(?:e|ing) / joking / kidding / jk / my character
+            considering / considers / thinking (?:of|about) / thought about / not sure / unsure / unclear
+            would(?! (?:love|like|prefer|rather)) / wouldn't
+            (?<=')d (?:have|be)
+            (?<=')d (?:never |probably |also |just )?(?:hire|go|take|buy|say|choose|do|call|use|move|quit)
+            had (?:i|we|he|she|they|it|you)
+            (?:i|we) thought (?:it|that|they|he|she|this|the \w+|my \w+) (?:was|were|had|would)
+            i (?:think|believe|guess|reckon|assume|suppose) / (?:thinks|believes|reckons|assumes) / not so sure
+            dunno
+            may (?:(?:already|also|well|still) )?(?:be|have|not|become|get|need) / doubtful / unconfirmed
+            unverified assum(?:e|ing) / joking / kidding / jk / my character
             in (?:the|this|my) (?:novel|story|game|dream|movie|book) / role-?play
             """
         ),
     ),
 )
-_SUPPOSING = _phrases("if / unless / in case / whether / suppose / imagine / pretend / hypothetically / what if")
+_SUPPOSING = pattern_of("if / unless / in case / whether / suppose / imagine / pretend / hypothetically / what if")
 """What makes a supposition of its whole sentence."""
-_EVENT_IN_PAST = _phrases(
+_EVENT_IN_PAST = pattern_of(
     r"""
     (?:was|were|had)\s+(?:(?:just|also|recently|never|not|first)\s+)?(?:born|told|given|made|built|sent|\w{3,}ed)
     had (?:to|twins|surgery|lunch|dinner) / had (?:a|another|our|my) (?:\w+ )?(?:baby|son|daughter|girl|boy|child|kid)
     """
 )
 """A passive, or something that happened once: it may well be true now."""
-_OWN_WORDS = _phrases(
+_OWN_WORDS = pattern_of(
     "(?:i|we)(?: (?:just|also|already|once))? (?:said|told|thought|mentioned|wrote|suggested|claimed)"
 )
 _MEANT_AS_FACT = re.compile(
@@ -138,6 +152,8 @@ _ASKS = re.compile(
 )
 _NO_REPORTER = frozenset({"have", "has", "had", "t", "ve", "been", "was", "were", "be", "being", "not", "to", "never"})
 """Words before a reporting verb that are no reporter: "haven't told", "was told"."""
+_HEARERS = frozenset({"was", "were", "been", "being"})
+"""Of these, those that make whoever is named a hearer: "I was told"."""
 _ASKS_WITHOUT_MARK = re.compile(
     r"^\W*(?:is|are|am|was|were|do|does|did|should|can|could|would|will|have|has)"
     r" (?:i|my|he|she|they|we|you|it|there)\b",
@@ -187,7 +203,7 @@ def mood_signs(plain: str, begin: int, until: int) -> Iterator[tuple[Mood, int]]
         for match in pattern.finditer(plain, begin, until):
             if mood is Mood.REPORT and _OWN_WORDS.search(plain, max(begin, match.start() - 4), match.end()):
                 continue
-            if mood is Mood.REPORT and match[0].split()[0].lower() in _NO_REPORTER:
+            if mood is Mood.REPORT and match[0].split()[0].lower() in _NO_REPORTER - _HEARERS:
                 continue
             if mood is Mood.PAST and _EVENT_IN_PAST.match(plain, match.start(), until):
                 continue

@@ -5,9 +5,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mnemon.evidence.clause import ReadWord, read_words
+from mnemon.evidence.clause import LONGEST_READ, ReadWord, read_words
 from mnemon.evidence.quote_gate import Quotation
+from mnemon.evidence.records import Field, read_fields, spell_fields
 
+LONGEST_STATEMENT = 2_000
+"""The most characters of a statement that can be supported."""
 _SENTENCE_REACH = 600
 """Characters that are searched on either side of a quote for the ends of its sentence."""
 
@@ -27,7 +30,7 @@ class StatementKind(StrEnum):
     LINE = "line"
     """A line of evidence, which names its source: a report supports it."""
     CLAIM = "claim"
-    """What an agent takes to be true in a session: also what is wished, planned, reported or supposed supports it."""
+    """What an agent takes to be true in a session: also what is wished supports it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,13 @@ class QuotedSentence:
     start: int
     end: int
     words: tuple[ReadWord, ...]
+    fields: tuple[Field, ...] = ()
+    """What a quoted record of a program says, key by key; `text` is then the record spelled out."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Return the texts that give figures, dates and codes: a record's as it is written, too."""
+        return (self.text, self.quotation.passage.text[:LONGEST_READ]) if self.fields else (self.text,)
 
     def is_quoted(self, word: ReadWord) -> bool:
         """Say whether the word is inside the quote itself."""
@@ -59,8 +69,12 @@ class QuotedSentence:
 
 
 def quoted_sentence(quotation: Quotation) -> QuotedSentence:
-    """Return the whole sentences around a quote."""
+    """Return the whole sentences around a quote; a record that is quoted as a whole is spelled out."""
     text = quotation.passage.text
+    if quotation.start == 0 and quotation.end == len(text) and (fields := read_fields(text)):
+        spelled = spell_fields(fields).lower()
+        words = read_words(spelled)
+        return QuotedSentence(quotation=quotation, text=spelled, start=0, end=len(spelled), words=words, fields=fields)
     low = max(0, quotation.start - _SENTENCE_REACH)
     begin = low
     for found in _SENTENCE_END.finditer(text, low, quotation.start):

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import PRONOUNS, word_list
+from mnemon.evidence.vocabulary import PRONOUNS, word_list, word_stem
 
 
 class Speaker(StrEnum):
@@ -135,10 +134,10 @@ def find_subjects(tokens: Sequence[Token], before: Subject) -> list[tuple[Subjec
 def _phrase_stems(phrase: Sequence[Token]) -> frozenset[str]:
     """Return the stems of a noun phrase without its determiner and without whoever it belongs to."""
     return frozenset(
-        stem(token.low.replace("-", ""))
+        word_stem(token.low.replace("-", ""))
         for token in phrase
         if token.low not in DETERMINERS and not token.low.endswith("'s")
-    ) or frozenset(stem(token.low.removesuffix("'s")) for token in phrase[-1:])
+    ) or frozenset(word_stem(token.low.removesuffix("'s")) for token in phrase[-1:])
 
 
 def _is_subject_pronoun(tokens: Sequence[Token], at: int) -> bool:

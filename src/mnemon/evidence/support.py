@@ -14,40 +14,55 @@ Pure. A refusal says what is missing in words from which a model can mend its pr
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
+from mnemon.evidence.added_words import AddedWords
 from mnemon.evidence.binding import binding_fault
 from mnemon.evidence.clause import ReadWord, read_words
-from mnemon.evidence.figure import Figure, find_figures
-from mnemon.evidence.moods import Mood
+from mnemon.evidence.contrast import contrast_fault
+from mnemon.evidence.disowned import disowned_fault
+from mnemon.evidence.ending import ending_fault
+from mnemon.evidence.figure import SHARE, Figure, find_figures
+from mnemon.evidence.limits import limit_fault, qualifier_fault
 from mnemon.evidence.number_gate import code_fault, is_rounded, is_same_figure, number_fault
 from mnemon.evidence.quote_gate import Quotation
+from mnemon.evidence.records import record_fault
 from mnemon.evidence.said_dates import covered_places, date_fault, date_spans
-from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject, quoted_sentence
-from mnemon.evidence.stems import stem
-from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, QUANTIFIERS, is_supported_by, stem_list, word_list
-from mnemon.evidence.word_support import MOOD_NAMES, NEGATION_WORDS, WordSupport
+from mnemon.evidence.spoken import spell_dates, spell_figures
+from mnemon.evidence.statement import (
+    LONGEST_STATEMENT,
+    QuotedSentence,
+    StatementKind,
+    StatementSubject,
+    quoted_sentence,
+)
+from mnemon.evidence.vocabulary import (
+    FREE,
+    FUNCTION_WORDS,
+    QUANTIFIERS,
+    is_supported_by,
+    stem_list,
+    word_list,
+    word_stem,
+)
+from mnemon.evidence.whose import label_fault, order_fault, owner_fault, stems_of, stranger_fault
+from mnemon.evidence.word_support import NEGATION_WORDS, WordSupport
 from mnemon.untrusted_text import reads_outside_text
 
-LONGEST_STATEMENT = 2_000
-"""The most characters of a statement that can be supported."""
-_LONGEST_SEARCHED = 20_000
-"""Characters of a quoted message in which the entity's name is sought."""
-_NOT_OVER = frozenset({Mood.QUESTION, Mood.HYPOTHETICAL, Mood.FUTURE, Mood.WISH, Mood.REPORT})
-"""Moods in which nothing is said to be done."""
+__all__ = ["ending_fault", "support_fault"]
+
 _MOOD_WORDS = word_list("mood")
 """Words that carry a mood, which is compared as a whole, or a relative date, which is checked as a date."""
 _LINE_WORDS = stem_list("line")
 """Stems by which a line of evidence says how it came about."""
-_GENERIC = stem_list("generic")
 _UNITS = stem_list("unit")
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _OLD = re.compile(r"[\s-]*(?:years?[\s-]*)?old\b|\s*of age\b", re.IGNORECASE)
 _PART_OF = re.compile(
-    r"\b(?:one|some|half|few|couple) of (?:my|our|the|us|them) (?!time|day|week|month|year)\w+", re.IGNORECASE
+    r"\b(?:one|some|half|few|couple|most|part|third|quarter|majority)(?: of)? (?:my|our|the|us|them|his|her|their)"
+    r" (?!time|day|week|month|year|morning|night|way|other)\w+",
+    re.IGNORECASE,
 )
-_AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
-_DROPPING = frozenset(map(stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget")))
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_PARTS = frozenset({"of", "half", "some", "most", "part", "third", "quarter", "majority", "few", "mostly", "partly"})
 
 
 @reads_outside_text
@@ -58,49 +73,16 @@ def support_fault(
     if len(statement) > LONGEST_STATEMENT:
         return f"it has {len(statement)} characters; at most {LONGEST_STATEMENT} can be supported by quotes"
     sentences = [quoted_sentence(one) for one in quotations]
-    texts = [one.text for one in sentences]
+    texts = [text for one in sentences for text in one.sources]
+    spoken = [*texts, *map(spell_figures, texts)]
+    dated = [(text, one.quotation.passage.at) for one in sentences for text in one.sources]
     return (
-        number_fault(statement, texts)
-        or date_fault(statement, [(one.text, one.quotation.passage.at) for one in sentences])
-        or code_fault(statement, texts)
+        number_fault(statement, spoken)
+        or date_fault(statement, [*dated, *((spell_dates(text, at.date()), at) for text, at in dated)])
+        or code_fault(statement, spoken)
         or _figure_noun_fault(statement, texts)
         or _words_fault(statement, sentences, kind, subject)
     )
-
-
-@reads_outside_text
-def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
-    """Return why a quote does not say that something is over; None when it does.
-
-    "I'll call her" and "I haven't called her" do not say that it is done; a negation may well say that it is dropped.
-    """
-    sentence = quoted_sentence(quotation)
-    wanted = [word.stem for word in read_words(topic[:LONGEST_STATEMENT]) if not word.is_function_word]
-    within = [word for word in sentence.words if sentence.is_quoted(word) and not word.is_function_word]
-    about = [word for word in within if any(is_supported_by(one, word.stem) for one in wanted)] or within
-    if not done and any(word.stem in _DROPPING and word.negated for word in sentence.words):
-        return "the quote says that it is not dropped"
-    if done and about is not within and (left := _uncovered_part(topic, sentence)):
-        return f"the quote does not say that “{left}” is done"
-    for word in about:
-        if done and word.negated:
-            return f"the quote says “{word.text}” with a negation"
-        for mood in _NOT_OVER if done else _NOT_OVER - {Mood.FUTURE, Mood.WISH}:
-            if mood in word.moods:
-                return f"the quote {MOOD_NAMES[mood]}, it does not say that it is {'done' if done else 'dropped'}"
-    return None
-
-
-def _uncovered_part(topic: str, sentence: QuotedSentence) -> str | None:
-    """Return a part of a todo, joined by "and", of which the quote says nothing; None without."""
-    parts = _AND.split(topic)
-    if len(parts) < 2:
-        return None
-    for part in parts:
-        words = [word for word in read_words(part) if not word.is_function_word]
-        if words and not any(is_supported_by(word.stem, said.stem) for word in words for said in sentence.words):
-            return part.strip()
-    return None
 
 
 def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
@@ -118,11 +100,22 @@ def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
         measured = [
             other for other, ones in said.items() if other in _UNITS and any(is_same_figure(figure, x) for x in ones)
         ]
-        if noun in _UNITS and measured and noun not in measured:
+        if noun in _UNITS and measured and not any(is_supported_by(noun, other) for other in measured):
             return f"the quote gives the figure in “{measured[0]}”"
         if others and not any(is_same_figure(figure, one) or is_rounded(figure, one) for one in others):
             return f"the quote gives another figure for “{noun}”"
     return None
+
+
+def _figure_places(statement: str, sentences: Sequence[QuotedSentence]) -> list[tuple[int, list[tuple[int, int]]]]:
+    """Return where each figure of the statement begins, and where a quote has it that has others besides."""
+    given = [(at, figure) for at, one in enumerate(sentences) for figure in find_figures(one.text) if not one.fields]
+    if len(given) < 2:
+        return []
+    return [
+        (own.start, [(at, figure.start) for at, figure in given if (figure.low, figure.high) == (own.low, own.high)])
+        for own in find_figures(statement)
+    ]
 
 
 def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
@@ -130,7 +123,7 @@ def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
     for figure in find_figures(text):
         after = _WORD.match(text, figure.end + 1) if figure.unit is None else None
         if after and after[0].lower() not in FUNCTION_WORDS:
-            yield figure, stem(after[0].lower())
+            yield figure, word_stem(after[0].lower())
 
 
 def _words_fault(
@@ -138,53 +131,66 @@ def _words_fault(
 ) -> str | None:
     """Return which word of the statement is not supported, or supports something else."""
     claimed = read_words(statement)
-    names = _stems_of((*subject.speaker, *subject.known))
-    label = _stems_of((subject.entity,)) if subject.entity else frozenset()
-    if fault := _label_fault(subject, label, names, sentences):
+    names = stems_of((*subject.speaker, *subject.known))
+    label = stems_of((subject.entity,)) if subject.entity else frozenset()
+    if fault := label_fault(subject, label, names, sentences):
         return fault
     skipped = _dated_spans(statement)
     judged = covered_places(len(statement), skipped)
     own = [word for word in claimed if _needs_support(word, kind) and not judged[word.start]]
     if not own and not skipped:
         return "it says nothing that the quote could support"
-    if fault := _quantifier_fault(claimed, sentences):
+    if fault := _quantifier_fault(statement, claimed, sentences):
         return fault
-    checker = WordSupport(claimed, sentences, kind, subject, names, label, dated=bool(date_spans(statement)))
+    checker = WordSupport(
+        claimed,
+        sentences,
+        kind,
+        subject,
+        names,
+        label,
+        dated=bool(date_spans(statement)),
+        has_figures=bool(find_figures(statement)),
+    )
     missing = [word for word in own if not checker.occurrences(word) and word.stem not in names | label]
     present = [word for word in own if checker.occurrences(word)]
-    if missing and not _may_add(missing, present):
+    added = AddedWords(claimed, sentences)
+    if kind is StatementKind.FACT and (verb := added.open_verb()):
+        return f"the quote says “{verb}”, not what came of it"
+    if missing := added.unexcused(missing, present):
         return "the quote does not say: " + ", ".join(dict.fromkeys(word.text for word in missing))
-    if fault := checker.fault(present) or _order_fault(claimed, sentences):
+    if fault := checker.fault(present) or order_fault(claimed, sentences):
+        return fault
+    if fault := checker.figure_fault(claimed, _figure_places(statement, sentences)):
         return fault
     if kind is StatementKind.QUESTION:
         return None
-    return next(filter(None, (binding_fault(statement, one.text) for one in sentences)), None)
+    about_other = bool(subject.entity) and subject.entity_is_person
+    return (
+        disowned_fault(claimed, sentences, kind, about_other=about_other, speaker=names)
+        or stranger_fault(claimed, label, names, sentences)
+        or (_fact_fault(claimed, names | label, sentences) if kind is StatementKind.FACT else None)
+        or limit_fault(statement, claimed, sentences, kind)
+        or contrast_fault(statement, claimed, sentences)
+        or _company_fault(statement, claimed, sentences, names)
+    )
 
 
-def _may_add(missing: Sequence[ReadWord], present: Sequence[ReadWord]) -> bool:
-    """Say whether the words that no quote has are so general that the rest of the statement carries them."""
-    if not present or any(word.is_name or word.stem not in _GENERIC for word in missing):
-        return False
-    return len(missing) <= (len(present) + 1) // 2
+def _fact_fault(claimed: Sequence[ReadWord], names: frozenset[str], sentences: Sequence[QuotedSentence]) -> str | None:
+    """Return what makes something else of a fact: its owner, or a word that qualifies it."""
+    return owner_fault(claimed, names, sentences) or qualifier_fault(claimed, sentences)
 
 
-def _label_fault(
-    subject: StatementSubject, label: frozenset[str], names: frozenset[str], sentences: Sequence[QuotedSentence]
+def _company_fault(
+    statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence], names: frozenset[str]
 ) -> str | None:
-    """Return which word of the entity's label is mentioned nowhere: neither in the quoted messages nor on record."""
-    if not subject.entity:
-        return None
-    told = names | FREE | _stems_of(one.quotation.passage.text[:_LONGEST_SEARCHED] for one in sentences)
-    for one in sorted(label):
-        if one not in told and not any(is_supported_by(one, other) for other in told):
-            return f"“{subject.entity}” is mentioned nowhere in the quoted message"
+    """Return what the statement puts in other company than its quote: a field's value, a figure, a date, a name."""
+    for one in sentences:
+        fault = record_fault(statement, claimed, one.fields)
+        fault = fault or binding_fault(statement, one.text, is_record=bool(one.fields), known=names)
+        if fault:
+            return fault
     return None
-
-
-def _stems_of(names: Iterable[str | None]) -> frozenset[str]:
-    """Return the stems of all words in the names."""
-    words = (word.lower().replace("’", "'") for name in names if name for word in _WORD.findall(name))
-    return frozenset(stem(word.removesuffix("'s").replace("-", "")) for word in words)
 
 
 def _dated_spans(statement: str) -> list[tuple[int, int]]:
@@ -204,30 +210,16 @@ def _needs_support(word: ReadWord, kind: StatementKind) -> bool:
     return word.text not in _MOOD_WORDS and word.stem not in NEGATION_WORDS and not word.text.endswith("n't")
 
 
-def _quantifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
+def _quantifier_fault(statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
     """Return which word widens the statement beyond its quote: "all" where "some" was said."""
     said = {word.text for one in sentences for word in one.words}
     for word in claimed:
         wider = QUANTIFIERS.get(word.text)
         if wider and not said & wider:
             return f"the quote does not say “{word.text}”"
-    claims_part = any(word.text == "of" for word in claimed)
+    claims_part = any(word.text in _PARTS for word in claimed) or any(
+        one.unit == SHARE for one in find_figures(statement)
+    )
     if not claims_part and any(_PART_OF.search(one.text) for one in sentences):
         return "the quote speaks of a part only"
-    return None
-
-
-def _order_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
-    """Return that two names changed places around the same verb: "Ann owes Bob" does not say "Bob owes Ann"."""
-    names = [word for word in claimed if word.is_name]
-    words = {word.text for word in claimed}
-    if len(names) < 2 or words & {"by", "with", "or", "both"} or not names[0].in_subject:
-        return None
-    for one in sentences:
-        places = {word.stem: word.start for word in reversed(one.words)}
-        for left, right in pairwise(names):
-            if left.stem in places and right.stem in places and places[left.stem] > places[right.stem]:
-                between = {w.stem for w in claimed if left.start < w.start < right.start and not w.is_function_word}
-                if between & set(places) and not {"by", "with"} & {w.text for w in one.words}:
-                    return f"the quote names “{right.text}” before “{left.text}”: they may have changed places"
     return None

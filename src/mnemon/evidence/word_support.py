@@ -1,13 +1,22 @@
 """Compare the words of a statement with their occurrences in its quotes: negation, mood, and whom they are said of."""
 
+import re
 from collections.abc import Sequence
 
 from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.moods import Mood, reported_by
+from mnemon.evidence.phrases import find_phrases
 from mnemon.evidence.statement import QuotedSentence, StatementKind, StatementSubject
-from mnemon.evidence.stems import stem
 from mnemon.evidence.subject import Speaker
-from mnemon.evidence.vocabulary import FREE, PRONOUNS, is_supported_by, stem_list
+from mnemon.evidence.vocabulary import (
+    FREE,
+    FUNCTION_WORDS,
+    PRONOUNS,
+    is_past_form,
+    is_supported_by,
+    stem_list,
+    word_stem,
+)
 from mnemon.turn import Role
 
 _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
@@ -15,7 +24,7 @@ _MAY_STAND_IN: dict[StatementKind, frozenset[Mood]] = {
     StatementKind.TASK: frozenset({Mood.WISH, Mood.FUTURE}),
     StatementKind.QUESTION: frozenset(Mood),
     StatementKind.LINE: frozenset(),
-    StatementKind.CLAIM: frozenset({Mood.WISH, Mood.FUTURE, Mood.REPORT, Mood.HYPOTHETICAL}),
+    StatementKind.CLAIM: frozenset({Mood.WISH}),
 }
 _ADDS_MOODS = frozenset({StatementKind.TASK, StatementKind.QUESTION, StatementKind.CLAIM})
 """Kinds of statements that may be worded as a plan or a wish though the quote is not."""
@@ -37,11 +46,23 @@ MOOD_NAMES = {
     Mood.FUTURE: "speaks of the future",
 }
 _RELATIONS = stem_list("relation")
+_ACTIONS = stem_list("action_verb")
 _OTHERS = stem_list("other_party")
+_REPEATING = frozenset({"since", "still"})
+"""Words by which a quote says that something goes on."""
 _NEGATED_POINT = 2
 """Words after a negation that are what it negates."""
+_VAGUE = re.compile(
+    r"\b(?:some ?day|one day|eventually|at some point|in another life|would be (?:nice|cool|lovely)|wish"
+    r"|dream(?:s|ing)?|if only|bucket list)\b",
+    re.IGNORECASE,
+)
+"""What makes a wish too vague to be a task."""
 _OF_SPEAKER = frozenset({"me", "us", "my", "our"})
-_PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got"})
+_PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got", "is", "are"})
+_REPORTING = frozenset(
+    map(word_stem, ("say", "tell", "hear", "claim", "think", "believe", "report", "mention", "accord"))
+)
 _OWN_AIMS = stem_list("aim")
 """Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
@@ -60,9 +81,11 @@ class WordSupport:
         label: frozenset[str],
         *,
         dated: bool,
+        has_figures: bool = False,
     ) -> None:
         """Read what the statement and its quotes say as a whole: moods, negations, names and reporters."""
         self.kind, self.subject, self.names, self.label = kind, subject, names, label
+        self.sentences = sentences
         self.moods = frozenset(mood for word in claimed for mood in word.moods)
         self.ceased = any(word.ceased for word in claimed)
         self.contrasts = any(word.shared for word in claimed)
@@ -71,33 +94,84 @@ class WordSupport:
         self.has_label = bool(label & {word.stem for word in claimed})
         self.around = [(one, word) for one in sentences for word in one.words]
         self.quoted = [(one, word) for one, word in self.around if one.is_quoted(word)]
+        self.phrases = [(one, said, stems) for one in sentences for said, stems in find_phrases(one.words)]
         self.reporters = [reporter for one in sentences for reporter in reported_by(one.text)]
         self.entity_person = bool(subject.entity) and subject.entity_is_person
         self.is_passive = any(word.text == "by" for word in claimed) or any(word.text in _PASSIVE for word in claimed)
         self.named = frozenset(word.stem for word in claimed if word.is_name)
-        self.dated = dated
+        self.dated, self.has_figures = dated, has_figures
+        self.tells_past, self.is_acted = _past_forms(claimed)
         self.quote_contrasts = any(word.shared for _, word in self.around)
         self.quote_negates = any(word.negated for _, word in self.around)
         self.negated_points = _negated_points(claimed)
+        self.quote_repeats = any(word.text in _REPEATING for _, word in self.around)
 
     def occurrences(self, word: ReadWord) -> list[tuple[QuotedSentence, ReadWord]]:
         """Return the quoted words that support this one, whatever is said of them."""
         within = self.around if word.is_name or word.opens else self.quoted
-        return [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
+        found = [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
+        found += [(one, said) for one, said, stems in self.phrases if word.stem in stems and one.is_quoted(said)]
+        return found or self._part_occurrences(word, within)
+
+    def _part_occurrences(
+        self, word: ReadWord, within: Sequence[tuple[QuotedSentence, ReadWord]]
+    ) -> list[tuple[QuotedSentence, ReadWord]]:
+        """Return the quoted words that support each part of a compound, or of which the word is a part."""
+        parts = [word_stem(part) for part in word.text.split("-") if part not in FUNCTION_WORDS]
+        if len(parts) > 1:
+            held = [[(one, said) for one, said in within if is_supported_by(part, said.stem)] for part in parts]
+            return held[-1] if all(held) else []
+        return [
+            (one, said)
+            for one, said in within
+            if "-" in said.text and any(is_supported_by(word.stem, word_stem(part)) for part in said.text.split("-"))
+        ]
 
     def fault(self, words: Sequence[ReadWord]) -> str | None:
         """Return why the best occurrences of the words still do not support the statement."""
-        chosen: list[tuple[str | None, ReadWord]] = []
+        chosen: list[tuple[str | None, ReadWord, ReadWord]] = []
         for word in words:
-            faults = [(self._occurrence_fault(word, one, said), said) for one, said in self.occurrences(word)]
-            fault, said = min(faults, key=lambda each: each[0] is not None)
+            found = self.occurrences(word)
+            # The word itself says how it is meant; a synonym elsewhere does not excuse it.
+            exact = [(one, said) for one, said in found if said.stem == word.stem] or found
+            faults = [(self._occurrence_fault(word, one, said), said) for one, said in exact]
+            chosen.append((*min(faults, key=lambda each: each[0] is not None), word))
+        sound = [said for fault, said, _ in chosen if not fault]
+        if self.kind is StatementKind.TASK and any(_VAGUE.search(one.text) for one in self.sentences):
+            return "the quote is a vague wish, not something that is to be done"
+        left = [(fault, said) for fault, said, word in chosen if not _is_only_named(word, said, sound)]
+        for fault, said in left:
             if fault and not said.owned:
                 return fault
-            chosen.append((fault, said))
         # "Is my sister Ana coming?" tells, though it asks, that there is a sister Ana.
-        if any(fault for fault, _ in chosen) and not all(said.owned for _, said in chosen):
-            return next(fault for fault, _ in chosen if fault)
-        return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said in chosen])
+        if any(fault for fault, _ in left) and (self.has_figures or not all(said.owned for _, said in left)):
+            return next(fault for fault, _ in left if fault)
+        return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said, _ in chosen])
+
+    def figure_fault(
+        self, claimed: Sequence[ReadWord], places: Sequence[tuple[int, list[tuple[int, int]]]]
+    ) -> str | None:
+        """Return why the figures and dates of a statement are said of somebody else, or not as true.
+
+        `places` gives, for each of them, where it begins in the statement and where it stands in each quote.
+        """
+        for start, stands in places:
+            word = next((one for one in claimed if one.start == start), None)
+            held = [
+                (one, said)
+                for at, place in stands
+                for one in self.sentences[at : at + 1]
+                for said in one.words
+                if said.start == place
+            ]
+            if word is None or not held or self.kind in (StatementKind.QUESTION, StatementKind.LINE):
+                continue
+            faults = [
+                self._mood_fault(said, over=self.ceased) or self._subject_fault(word, one, said) for one, said in held
+            ]
+            if all(faults):
+                return faults[0]
+        return None
 
     def _added_mood(self, chosen: Sequence[ReadWord]) -> str | None:
         """Return a mood of the statement that none of its supporting words has."""
@@ -121,7 +195,30 @@ class WordSupport:
             return f"the quote says “{said.text}” {'with' if said.negated else 'without'} a negation"
         if said.ceased and not over and Mood.PAST not in self.moods:
             return f"the quote says that “{said.text}” is over"
+        acts = is_past_form(word.text) or word.text.endswith("s") or word.opens
+        if acts and self._acts_on_speaker(one, said) and not self.is_acted and not self._is_about_other(word):
+            return f"in the quote “{said.text}” is done to the speaker"
+        if self._makes_habit(word, said):
+            return f"the quote tells once of “{said.text}”, the statement says that it is so"
         return self._mood_fault(said, over=over) or self._subject_fault(word, one, said)
+
+    def _acts_on_speaker(self, one: QuotedSentence, said: ReadWord) -> bool:
+        """Say whether the quote tells what somebody else does to the speaker: "they fined us"."""
+        if said.stem not in _ACTIONS or said.subject in (Speaker.FIRST, Speaker.WE):
+            return False
+        # "Please answer me" asks for something; it tells nothing that somebody does.
+        if not (is_past_form(said.text) or said.text.endswith("s") or isinstance(said.subject, frozenset)):
+            return False
+        return any(
+            other.text in {"me", "us"} and 0 < other.start - said.start - len(said.text) < 2 for other in one.words
+        )
+
+    def _makes_habit(self, word: ReadWord, said: ReadWord) -> bool:
+        """Say whether what happened once is told as what is so: "went to yoga" as "goes to yoga"."""
+        if self.kind is not StatementKind.FACT or self.quote_repeats or word.stem != said.stem or word.in_subject:
+            return False
+        is_told = said.opens or said.subject in (Speaker.FIRST, Speaker.WE)
+        return is_told and word.text.endswith("s") and is_past_form(said.text)
 
     def _agrees_in_negation(self, word: ReadWord, said: ReadWord) -> bool:
         """Say whether a word is negated as in the quote; a passive may put the negation after it."""
@@ -140,22 +237,29 @@ class WordSupport:
         for mood in Mood:
             if mood not in said.moods or mood in _MAY_STAND_IN[self.kind] or (mood is Mood.PAST and over):
                 continue
-            if mood is Mood.REPORT and self._names_reporter():
+            if mood is Mood.REPORT and self._names_reporter() and self._tells_report():
                 continue
-            if mood is Mood.FUTURE and self.dated:
+            if mood is Mood.FUTURE and self.dated and not self.tells_past:
+                continue
+            if mood is Mood.PAST and self.tells_past:
                 continue
             if not _SATISFIED_BY[mood] & self.moods:
                 return f"the quote {MOOD_NAMES[mood]}, the statement does not say so"
-            if mood is Mood.REPORT:
+            if mood is Mood.REPORT and self.reporters:
                 return "the statement does not say whose words the quote reports"
         return None
 
     def _names_reporter(self) -> bool:
         """Say whether the statement names whoever the quote reports."""
         return any(
-            stem(reporter) in self.reflected or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
+            word_stem(reporter) in self.reflected
+            or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
             for reporter in self.reporters
         )
+
+    def _tells_report(self) -> bool:
+        """Say whether the statement says that it reports, as a line of evidence does by naming its source."""
+        return self.kind is StatementKind.LINE or Mood.REPORT in self.moods or bool(self.reflected & _REPORTING)
 
     def _subject_fault(self, word: ReadWord, one: QuotedSentence, said: ReadWord) -> str | None:
         """Return whom the quote speaks of, where the statement is about somebody else."""
@@ -169,9 +273,9 @@ class WordSupport:
         about_other = self._is_about_other(word)
         if spoken in (Speaker.FIRST, Speaker.WE):
             is_group = spoken is Speaker.WE and isinstance(word.subject, frozenset) and not word.subject & _RELATIONS
-            fits = (
-                not about_other or said.owned or said.apposed or word.is_name or (is_group and not self.entity_person)
-            )
+            is_agent = self.is_acted and not any(other.text in _PASSIVE for other in one.words)
+            fits = not about_other or said.owned or said.apposed or word.is_name or is_agent
+            fits = fits or (is_group and not self.entity_person)
             return None if fits else f"in the quote “{said.text}” is said of the speaker"
         if spoken is Speaker.SECOND:
             return None if self.kind is StatementKind.LINE else f"in the quote “{said.text}” is said of “you”"
@@ -204,6 +308,12 @@ class WordSupport:
         if named and self.kind is not StatementKind.TASK and not named & (self.reflected | self.names):
             return False
         if self.kind is StatementKind.TASK:
+            # "Ivy will book the venue" is Ivy's task, unless she wants it of the speaker.
+            asked = any(word.text in _OF_SPEAKER | {"i"} for word in one.words) or Mood.WISH in spoken_moods(
+                one, spoken
+            )
+            if named and not named & (self.names | self.reflected) and not asked:
+                return False
             return bool(spoken & (self.names | _OWN_AIMS)) or not spoken & _RELATIONS
         if spoken & (self.names | FREE):
             return True
@@ -223,6 +333,35 @@ class WordSupport:
             # "Owes Benny 200": the entity is spoken of, and the speaker is the subject.
             return self.begins_with_label or not self.has_label
         return False
+
+
+def spoken_moods(one: QuotedSentence, spoken: frozenset[str]) -> frozenset[Mood]:
+    """Return the moods of what a quote says of a noun phrase."""
+    return frozenset(mood for word in one.words if word.subject == spoken for mood in word.moods)
+
+
+def _is_only_named(word: ReadWord, said: ReadWord, sound: Sequence[ReadWord]) -> bool:
+    """Say whether the quote merely names with the word what the statement is about, while others say what is so of it.
+
+    "My son isn't at Crestview any longer, he's been homeschooled" speaks of a son, whatever it denies.
+    """
+    is_subject = word.in_subject or word.opens
+    if not is_subject or not (said.in_subject or said.is_name or said.opens) or said.stem in _ACTIONS:
+        return False
+    return any(not (other.in_subject or other.is_name or other.owned) for other in sound)
+
+
+def _past_forms(claimed: Sequence[ReadWord]) -> tuple[bool, bool]:
+    """Say whether a verb of the statement is in the past ("decided"), and whether one is a passive ("are handed")."""
+    past = passive = False
+    before = ""
+    for word in claimed:
+        if is_past_form(word.text) and not word.is_function_word:
+            passive = passive or before in _PASSIVE | {"am", "be"}
+            past = past or before not in _PASSIVE | {"am", "be"}
+        past = past or word.text in {"was", "were"}
+        before = word.text
+    return past, passive
 
 
 def _negated_points(claimed: Sequence[ReadWord]) -> list[ReadWord]:
