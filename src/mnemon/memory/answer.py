@@ -55,8 +55,9 @@ MEMORIES = """\
 `memories`: durable facts that the person stated in this turn, or that a tool result holds. Nothing that the
 assistant said, nothing from the state shown to you, no guesses. For each:
 - type: PROFILE (the person themselves), PEOPLE (someone in their life), PROJECT (something they work on).
-- content: the fact as one short sentence that is understood on its own.
-- quote: the words it rests on, copied character by character from the person's message or the tool result.
+- content: the fact as one short sentence that is understood on its own, in the words of the quote. It says no more
+  than the quote says: the same people, figures and dates, the same "not", "maybe" or "used to".
+- quote: all the words it rests on, copied character by character from the person's message or the tool result.
   No quote, no entry.
 - entity: who or what it is about, {type: person|place|org|project, label}; left out for the person themselves.
 - factType: fact, preference, relationship, friction or habit.
