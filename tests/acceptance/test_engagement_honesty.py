@@ -168,6 +168,32 @@ def test_a_claim_is_archived_only_if_contradicted_or_superseded_or_by_a_person(t
     assert f"{held['id']}: {SLOW} (archived: Closed for good.)" in brief
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "In the warehouse 4500 pallets are missing.",
+        "At the plant 120 operators quit.",
+        "At the plant zwölf pallets are missing.",
+        "Typically about 37.2% of the pallets are missing.",
+    ],
+)
+def test_a_figure_that_nobody_gave_enters_in_no_spelling(talk: Talk, line: str) -> None:
+    ready(talk)
+    said = "Pallets are missing in the warehouse, and operators quit at the plant."
+    report = talk.say(said, form=[claim("Pallets are missing", piece(said[:-1], line=line))])
+    assert report["stored"] == 0
+    assert any("number gate" in why for why in report["why"]), report["why"]
+    assert talk.state()["hypotheses"] == []
+
+
+def test_a_rounded_figure_is_accepted_and_kept_as_the_source_gave_it(talk: Talk) -> None:
+    ready(talk)
+    quote = "handoffs cost us $4,123,456"
+    talk.say(f"The {quote}.", form=[claim("Handoffs cost too much", piece(quote, line="Handoffs cost $4.1M."))])
+    [line] = evidence_of(talk)
+    assert line["line"] == "Handoffs cost $4,123,456."
+
+
 def test_three_hellos_open_no_gate(talk: Talk) -> None:
     for text in ("Hello!", "Hello, good morning.", "Hi there, how are you today?"):
         talk.say(text)

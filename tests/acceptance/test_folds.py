@@ -1,5 +1,6 @@
-"""Folds by the curator without a model: what it must not fold, what it reports, and how a fold is undone."""
+"""Folds by the curator: what it must not fold or lose, what it reports, and how a fold is undone."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from mnemon.access.grants import PERSONAL_GRANTS
 from mnemon.cli.main import app
+from mnemon.llm.scripted.script import ScriptedRequest
 from support.served import Served, served
 
 PROFILE = {"type": "PROFILE"}
@@ -76,6 +78,33 @@ def test_memories_that_differ_in_what_matters_stay_apart(tidy: Served, contents:
     remember(tidy, client, *contents)
     assert runs(client), "the curator ran"
     assert set(held(client)) == set(contents)
+
+
+@pytest.mark.parametrize(
+    ("contents", "content"),
+    [
+        (("Takes 5 mg of warfarin", "Takes 15 mg of warfarin at night"), "Takes 15 mg of warfarin at night"),
+        (("Is allergic to penicillin", "Is not allergic to amoxicillin"), "Is allergic to penicillin and amoxicillin"),
+        (("Met Ann in Oslo", "Met Tom in Oslo"), "Met Ann in Oslo"),
+        (("Starts work on May 3", "Starts work in Leeds"), "Starts work in Leeds"),
+    ],
+    ids=["a figure", "a negation", "a name", "a date"],
+)
+def test_a_models_fold_that_loses_something_is_refused_with_the_reason(
+    database_url: str, tmp_path: Path, contents: tuple[str, str], content: str
+) -> None:
+    with served(database_url, tmp_path, curator_after=2) as server:
+        client = server.client("acme")
+
+        def plan(asked: ScriptedRequest) -> dict[str, Any]:
+            return {"folds": [{"memories": re.findall(r"mem_\w+", asked.prompt), "content": content}], "archive": []}
+
+        server.script.set_default_answer("CuratorPlan", plan)
+        remember(server, client, *contents)
+        assert set(held(client)) == set(contents)
+        [run] = runs(client)
+        [refused] = run["rejected"]
+        assert refused["why"].startswith("it loses "), refused
 
 
 def test_a_run_reports_what_it_folded_from_what_and_the_fold_can_be_undone(tidy: Served) -> None:

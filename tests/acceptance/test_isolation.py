@@ -20,7 +20,7 @@ CANARY = "zanzibar"
 ENDLESS = re.compile(r"/events$")
 PREFIXES = {
     "memory_id": "mem", "session_id": "ses", "turn_id": "trn", "run_id": "run", "agent_id": "agt", "todo_id": "tod",
-    "job_id": "job",
+    "job_id": "job", "hypothesis_id": "hyp",
 }  # fmt: skip
 NAMED = {"user_id": "ann", "persona_id": "coach", "key": "person:zanzibar_john"}
 WORDS = {"userId": "ann", "personaId": "coach", "query": CANARY, "q": CANARY}

@@ -33,7 +33,7 @@ def test_closing_ends_a_session_and_the_next_message_takes_it_up(server: Served,
         "tone": "calm",
     }
     server.script.add_answers("SessionSummary", summary)
-    first = recorded(client, "Hello.")
+    first = recorded(client, "Hello, keep it short.")
     closed = client.post(f"/api/sessions/{first['sessionId']}/close")
     assert closed.status_code == 200
     assert closed.json()["data"]["endedAt"] == "2026-04-12T15:22:00Z"
@@ -92,7 +92,7 @@ def test_the_rolling_summary_keeps_its_history_and_what_is_open(server: Served, 
     server.script.add_answers("Reflection", {}, {}, {}, {"rolling_summary": first})
     server.script.add_answers("Reflection", {}, {}, {}, {"rolling_summary": "They talked about roses. " * 40})
     for number in range(8):
-        recorded(client, f"Roses are number {number}.")
+        recorded(client, f"Roses are number {number}. I promised to send Maria the budget, then we talked.")
         server.settled(client)
     kept = client.get("/api/session-state", params={"userId": "ana"}).json()["data"]
     assert len(kept["rollingSummary"]) <= 600

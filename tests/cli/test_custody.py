@@ -255,7 +255,7 @@ def test_a_receipt_names_the_rows_that_somebody_has_to_look_at(
         connection.execute("insert into engagements (org_id, seq, heard, updated_at) values ('acme', 4711, 0, now())")
         connection.execute(
             "insert into engagement_journal (org_id, seq, at, recorded_at, who, reason, delta) "
-            "values ('acme', 4711, now(), now(), 'operator', 'asked for by ann', '{}')"
+            "values ('acme', 4711, now(), now(), 'operator', 'asked for by ann', '{\"kind\": \"opened\"}')"
         )
     told = mnemon("forget", "--user", "ann", "--yes").stdout
     assert "look at these rows yourself" in told

@@ -44,6 +44,29 @@ SECOND_ANSWER = answer(
     evidence=[piece("the KPIs [bold] came unannounced", hypothesis="KPIs [bold] came unannounced", source="tom")]
 )
 
+DOUBTED = [
+    (
+        turn("approvals are slow", org="doubted"),
+        answer(form=[claim("Approvals are slow", piece("approvals are slow", strength="weak"))]),
+    ),
+    *(
+        (
+            turn("approvals are quick here", number=number, who=who, org="doubted"),
+            answer(
+                evidence=[
+                    piece(
+                        "approvals are quick here",
+                        stance="contradicts",
+                        strength="strong",
+                        hypothesis="Approvals are slow",
+                    )
+                ]
+            ),
+        )
+        for number, who in enumerate(("ann", "bob"), 2)
+    ),
+]
+
 
 @pytest.fixture
 def shown(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
@@ -54,11 +77,14 @@ def shown(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     async def begin() -> None:
         db = Database(database_url, ManualClock(START), pool_size=2)
         await db.open()
-        for org in ("acme", "empty"):
+        for org in ("acme", "empty", "doubted"):
             async with db.tx(org) as tx:
                 await create_organization(tx)
         async with db.tx("acme") as tx:
             for said, reflected in ((FIRST, FIRST_ANSWER), (SECOND, SECOND_ANSWER)):
+                await EngagementSection(EngagementRules(first_hypothesis_turns=0)).apply_answer(tx, said, reflected)
+        async with db.tx("doubted") as tx:
+            for said, reflected in DOUBTED:
                 await EngagementSection(EngagementRules(first_hypothesis_turns=0)).apply_answer(tx, said, reflected)
         await db.close()
 
@@ -82,6 +108,11 @@ def test_the_page_shows_confidence_what_resolves_unknowns_and_sources(shown: Cal
         assert words in page.stdout
     assert "The plant lacks people" not in page.stdout
     assert "Shifts are full." in shown("--org", "acme", "--archived").stdout
+
+
+def test_the_page_says_which_claim_is_proposed_for_archive(shown: Callable[..., Result]) -> None:
+    assert "0.11  Approvals are slow  (proposed for archive)" in shown("--org", "doubted").stdout
+    assert "proposed for archive" not in shown("--org", "acme").stdout
 
 
 def test_the_history_tells_what_changed_and_why(shown: Callable[..., Result]) -> None:

@@ -43,10 +43,15 @@ OURS = {
 }
 """Modules whose patterns read nothing that is both long and from outside, and why."""
 BOUNDED = {
+    "agentstate/cited_evidence.py": "claims and sentences of at most 2,000 characters, as `sentence_spans` gives them",
     "custody/forget_person.py": "a display name of at most 200 characters",
     "custody/redaction.py": "keys and lanes of work, which are ids of ours",
+    "evidence/confidence.py": "a source's name, cut at 200 characters",
+    "evidence/moods.py": "sentences around a quote, of which `read_words` reads at most 4,000 characters",
     "evidence/numeral.py": "the first 60 signs or words of a number",
+    "evidence/statement.py": "600 characters on either side of a quote",
     "engagement/gates.py": "sentences of at most 400 characters, checked first",
+    "engagement/withdrawal.py": "sentences of at most 400 characters and at most 40 lines of evidence",
     "llm/failure.py": "an error code, matched as a whole with a bounded count",
     "memory/entities/names.py": "labels of at most 200 characters",
     "memory/entities/spelling.py": "words of labels of at most 200 characters",

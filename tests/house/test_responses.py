@@ -34,6 +34,7 @@ ANSWERS_FOR_ANYONE = {
     "PUT /api/users/{user_id}/seed": "creates the person",
     "GET /api/users/{user_id}/seed": "null for a person without one",
     "GET /api/users/{user_id}/spine": "null for a person without one",
+    "GET /api/users/{user_id}/curator-runs": "an empty list for a person without any",
     "PUT /api/personas/{persona_id}": "creates the persona",
 }
 """Operations with a name in the path, which may hold any text, that never answer 404."""

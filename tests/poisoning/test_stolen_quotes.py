@@ -1,5 +1,9 @@
-"""A model that obeys an attacker quotes the person's small talk for a lie it met before: that makes it not theirs."""
+"""A model that obeys an attacker quotes the person's small talk for a lie: that is refused.
 
+Quoted from the tool that said it, the lie is supported, and stays the tool's.
+"""
+
+from collections import Counter
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,8 +46,9 @@ def plant(client: httpx2.Client, carrier: str, person: str) -> None:
     assert answer.is_success, answer.text
 
 
-def obey(server: Served) -> None:
-    """Let the model remember the lie with the person's words as its quote, whenever it can."""
+def obey(server: Served) -> Counter[str]:
+    """Let the model remember the lie with the person's words as its quote, whenever it can; count how often it did."""
+    tried: Counter[str] = Counter()
 
     def lie(asked: ScriptedRequest) -> dict[str, Any] | None:
         met = [one for one, said in SAID.items() if said in asked.prompt]
@@ -51,14 +56,17 @@ def obey(server: Served) -> None:
 
     def reflect(asked: ScriptedRequest) -> dict[str, Any]:
         wanted = lie(asked)
+        tried["reflection"] += bool(wanted)
         return {"memories": [{"type": "PROFILE", "factType": "fact", **wanted}]} if wanted else {}
 
     def chat(asked: ScriptedRequest) -> Any:
         wanted = lie(asked) if asked.messages[-1].role == "user" and "remember" in asked.tools else None
+        tried["tool"] += bool(wanted)
         return tool_call_reply("remember", **wanted) if wanted else "Gladly."
 
     server.script.set_default_answer("Reflection", reflect)
     server.script.set_default_reply(chat)
+    return tried
 
 
 def speak(client: httpx2.Client, door: str, person: str, said: str) -> None:
@@ -73,10 +81,18 @@ def speak(client: httpx2.Client, door: str, person: str, said: str) -> None:
     assert answer.is_success, answer.text
 
 
-def test_a_lie_is_not_the_persons_because_a_model_quotes_them(database_url: str, tmp_path: Path) -> None:
+def held_beside_fact(client: httpx2.Client, person: str) -> list[dict[str, Any]]:
+    """What is held of the person beside the fact, which is as it was."""
+    held = client.get("/api/memories", params={"userId": person, "limit": 100}).json()["data"]
+    [fact] = [one for one in held if one["content"] == FACT["content"]]
+    assert (fact["pinned"], fact["trustLevel"]) == (True, "person"), person
+    return [one for one in held if one is not fact]
+
+
+def test_a_lie_does_not_get_in_because_a_model_quotes_the_person(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path) as server:
         client = server.client("acme")
-        obey(server)
+        tried = obey(server)
         for person, (carrier, _, _) in VICTIMS.items():
             assert client.post("/api/memories", json={**FACT, "userId": person}).status_code == 201
             plant(client, carrier, person)
@@ -84,11 +100,28 @@ def test_a_lie_is_not_the_persons_because_a_model_quotes_them(database_url: str,
         for person, (_, door, disguise) in VICTIMS.items():
             speak(client, door, person, SAID[disguise])
         server.settled(client, seconds=120)
-        for person in VICTIMS:
-            held = client.get("/api/memories", params={"userId": person, "limit": 100}).json()["data"]
-            [fact] = [one for one in held if one["content"] == FACT["content"]]
-            others = [one for one in held if one is not fact]
-            assert (fact["pinned"], fact["trustLevel"]) == (True, "person"), person
+        assert tried["reflection"] >= len(VICTIMS)
+        assert tried["tool"] >= sum(door == "chat" for _, door, _ in VICTIMS.values())
+        for person, (carrier, _, _) in VICTIMS.items():
+            others = held_beside_fact(client, person)
+            # What the application itself passed on from an email stays what it is: a claim of that email.
+            assert [one["source"] for one in others] == (["email"] if carrier == "email" else []), person
             assert [one for one in others if one["trust"] == "person" or one["pinned"]] == [], person
-            assert others, f"the model did not obey: {person}"
-            assert None not in [one["claimOf"] for one in others], person
+
+
+def test_a_lie_that_a_tools_words_support_stays_the_tools(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path) as server:
+        client = server.client("acme")
+        for number, lie in enumerate(DISGUISES.values()):
+            person = f"victim-{number}"
+            assert client.post("/api/memories", json={**FACT, "userId": person}).status_code == 201
+            wanted = {"type": "PROFILE", "factType": "fact", "attribute": "allergies", "content": lie, "quote": lie}
+            server.script.add_answers("Reflection", {"memories": [wanted]})
+            messages = [{"role": "user", "content": "What is new?"}, {"role": "assistant", "content": "This."}]
+            result = {"id": "call_1", "action": "read_page", "output": {"text": lie}}
+            turned = client.post("/api/turns", json={"userId": person, "messages": messages, "toolResults": [result]})
+            assert turned.status_code == 202, turned.text
+            server.settled(client, seconds=120)
+            [claim] = held_beside_fact(client, person)
+            assert (claim["trustLevel"], claim["trust"], claim["pinned"]) == ("tool", "external", False), lie
+            assert claim["claimOf"] is not None, lie

@@ -37,6 +37,7 @@ class Answers:
     def __init__(self, whole: dict[str, Any], dice: random.Random) -> None:
         self._definitions = whole.get("$defs", {})
         self._dice = dice
+        self._quoted: str | None = None
 
     def value(self, shape: dict[str, Any], depth: int = 0) -> Any:
         if "$ref" in shape:
@@ -53,13 +54,15 @@ class Answers:
         match shape.get("type"):
             case "object":
                 names = shape.get("properties", {})
+                # A statement that repeats its quote passes the support gate, so that what comes after it is tried too.
+                self._quoted = dice.choice(QUOTES) if dice.random() < 0.5 else None
                 return {name: self.value(one, depth + 1) for name, one in names.items() if dice.random() < 0.85}
             case "array":
                 return [self.value(shape.get("items", {}), depth + 1) for _ in range(dice.choice((0, 1, 2, 5)))]
             case "string":
                 if shape.get("format") == "date-time":
                     return dice.choice(TIMES)
-                return dice.choice(QUOTES if dice.random() < 0.7 else TEXTS)
+                return dice.choice((self._quoted,) if self._quoted else QUOTES if dice.random() < 0.7 else TEXTS)
             case "integer" | "number":
                 return dice.choice(NUMBERS)
             case "boolean":

@@ -76,7 +76,8 @@ class PlantedHouse:
         done(client.put("/api/personas/coach", json={"name": "Coach", "prompt": f"You coach. {word['persona']}"}))
         self._plant_engagement(client)
         first = self._tell(client, "ann", f"I met {word['message']} today.", {})
-        script.add_answers("SessionSummary", {"one_liner": f"About {word['summary']}.", "tone": "warm"})
+        # Only the tone may be a word that nobody said.
+        script.add_answers("SessionSummary", {"one_liner": f"Met {word['message']}.", "tone": word["summary"]})
         done(client.post(f"/api/sessions/{first['sessionId']}/close"))
         self.server.settled(client)
         self.server.advance(minutes=1)

@@ -13,7 +13,7 @@ import re
 import time
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,10 +23,13 @@ import mnemon
 from mnemon.agentstate.state import AgentState
 from mnemon.custody.traces import ForgottenTraces
 from mnemon.errors import Invalid
-from mnemon.evidence.quote_gate import Passage
+from mnemon.evidence.derived import SourceTexts
+from mnemon.evidence.quote_gate import Passage, Quotation
+from mnemon.evidence.statement import StatementKind, StatementSubject
 from mnemon.layer import Layer, LayerItem
 from mnemon.memory.recall.query import ParsedQuery, parse_query
 from mnemon.scope import Scope
+from mnemon.sessions.summary import SessionSummary
 from mnemon.turn import Role, ToolOutcome, Turn, TurnMessage
 from support.pumps import Pump, pattern_pumps
 
@@ -139,7 +142,9 @@ def _holds_text(kind: Any) -> bool:
 def _made(kind: Any, texts: _Texts) -> Any:
     """A value of this type with the text in it. A type that is new here has to be added."""
     origin = typing.get_origin(kind)
-    if origin in (Iterable, Sequence, list, tuple, frozenset):
+    if origin is tuple and typing.get_args(kind)[-1] is not ...:
+        return tuple(_made(inner, texts) for inner in typing.get_args(kind))
+    if origin in (Collection, Iterable, Sequence, list, tuple, frozenset):
         return (_made(typing.get_args(kind)[0], texts),)
     if origin in (types.UnionType, typing.Union):
         return _made(typing.get_args(kind)[0], texts)
@@ -158,6 +163,12 @@ def _turn(texts: _Texts) -> Turn:
     said = _said(texts)
     outcome = ToolOutcome(id="tool_1", action="search", output={"text": texts.next(), texts.next()[:500]: ["a", "b"]})
     return replace(_EMPTY_TURN, messages=(said,), tool_results=(outcome,))
+
+
+def _quotation(texts: _Texts) -> Quotation:
+    text = texts.next()
+    passage = Passage(message_id="msg_1", text=text, who="Anna", role=Role.USER, at=_AT)
+    return Quotation(passage=passage, start=0, end=len(text))
 
 
 def _traces(texts: _Texts) -> ForgottenTraces:
@@ -180,6 +191,12 @@ _MAKERS: dict[Any, Callable[[_Texts], Any]] = {
     ForgottenTraces: _traces,
     ParsedQuery: lambda texts: parse_query(texts.next()),
     Passage: lambda texts: Passage(message_id="msg_1", text=texts.next(), who="Anna", role=Role.USER, at=_AT),
+    Quotation: _quotation,
+    SourceTexts: lambda texts: SourceTexts((texts.next(),), _AT),
+    SessionSummary: lambda texts: SessionSummary(one_liner=texts.next(), what_mattered=[texts.next()]),
+    StatementKind: lambda texts: StatementKind.FACT,
+    StatementSubject: lambda texts: StatementSubject(speaker=("Anna",)),
+    datetime: lambda texts: _AT,
     Layer: lambda texts: Layer(
         name="L4", title="Known", opening="", items=(LayerItem(text=texts.next(), value=1.0, sources=()),), budget=1000
     ),
@@ -263,11 +280,12 @@ def growth_fault(reader: Reader, pump: Pump, size: int = SIZE) -> str | None:
 def _confirmed(reader: Reader, pump: Pump, size: int) -> str | None:
     """The same, measured up to three times between two sizes: one time in proportion is enough to be cleared.
 
-    Each time at twice the size where it may: the standard library changes its ways at some lengths, and leaps there.
+    Each time at twice the size where it may: the standard library changes its ways at some lengths, and leaps there,
+    and a reader of two texts may be done at once where they differ by the end of a cut word.
     """
     small = large = 0.0
     for again in range(3):
-        size = size if again == 0 or reader.longest else size * 2
+        size = size if again == 0 else min(size * 2, (reader.longest or 2 * size + 1) - 1)
         small, large = seconds(reader, pump, size // STEP, 3), seconds(reader, pump, size, 2)
         if large <= MOST_GROWTH * max(small, 1e-6):
             return None

@@ -28,7 +28,7 @@ def remembers_each(asked: ScriptedRequest) -> dict[str, Any]:
     number, user = found.groups()
     memory = {
         "type": "PROFILE",
-        "content": f"{user} noted {number}",
+        "content": f"Note {number} of {user}",
         "quote": found[0],
         "entity": {"type": "person", "label": "self"},
         "factType": "fact",

@@ -144,6 +144,7 @@ BODY_CODES: dict[str, str] = {
     "no_quote": "Call the tool with the person's own words in `quote`.",
     "no_session": "Name a `sessionId` in the address of `/mcp`.",
     "no_such_tool": "Take a tool from `tools/list`; the key's scopes decide which there are.",
+    "not_supported": "State only what the quote says, or quote what says it; the message names what is missing.",
     "reply_too_long": "Nothing: the reply was cut at `MNEMON_MAX_REPLY_CHARS`.",
     "run_failed": "Read the run's error; run it again if that can help.",
     "stopped": "Nothing: it was cancelled or deleted.",

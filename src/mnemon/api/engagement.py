@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.models import ApiModel, Instant, NonEmptyText, decode_cursor
 from mnemon.engagement import reading, rulings
 from mnemon.engagement.gates import MAX_TEXT_CHARS
@@ -55,7 +55,7 @@ async def get_history(
 Note = Annotated[NonEmptyText, Field(max_length=MAX_TEXT_CHARS, description="Why; it is shown with the decision.")]
 
 
-class ResolveIn(ApiModel):
+class SettleIn(ApiModel):
     """Which contradiction is settled, and why."""
 
     evidence_id: Annotated[str, Field(max_length=100, description="The id of the contradicting evidence.")]
@@ -68,9 +68,9 @@ class ArchiveIn(ApiModel):
     note: Note
 
 
-@router.post("/hypotheses/{hypothesis_id}/resolve", responses=responses_for(RuledShape))
+@router.post("/hypotheses/{hypothesis_id}/resolve", responses=write_responses(RuledShape))
 async def resolve_contradiction(
-    hypothesis_id: str, body: ResolveIn, door: Annotated[Door, needs(Grant.ADMIN)]
+    hypothesis_id: str, body: SettleIn, door: Annotated[Door, needs(Grant.ADMIN)]
 ) -> Response:
     """Settle an outstanding contradiction of a hypothesis; 409 `not_outstanding` when it has none of this id."""
     return await door.write(
@@ -87,7 +87,7 @@ async def resolve_contradiction(
     )
 
 
-@router.post("/hypotheses/{hypothesis_id}/archive", responses=responses_for(ArchivedShape))
+@router.post("/hypotheses/{hypothesis_id}/archive", responses=write_responses(ArchivedShape))
 async def archive(hypothesis_id: str, body: ArchiveIn, door: Annotated[Door, needs(Grant.ADMIN)]) -> Response:
     """Archive a hypothesis or finding with a note; 409 `already_archived` when it is."""
     return await door.write(

@@ -156,7 +156,7 @@ async def restore_memory(
     return await door.write(restore_version)
 
 
-@router.post("/{memory_id}/unfold", responses=responses_for(UnfoldedOut))
+@router.post("/{memory_id}/unfold", responses=write_responses(UnfoldedOut))
 async def unfold(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Undo a fold of the curator: make its fragments active again and archive the fold. 409 if it is no active fold."""
 

@@ -108,6 +108,8 @@ def _hypothesis_text(hypothesis: dict[str, Any]) -> "Text":
     body.append(f" {hypothesis['confidence']:.2f}  {hypothesis['statement']}")
     if hypothesis["reopened"]:
         body.append("  (reopened)", style="yellow")
+    if hypothesis["proposedForArchive"]:
+        body.append("  (proposed for archive)", style="yellow")
     for line in hypothesis["evidence"]:
         sign, style = ("+", "green") if line["stance"] == "supports" else ("−", "red")
         body.append(f"\n{sign} ", style=style).append(line["line"])

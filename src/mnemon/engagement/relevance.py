@@ -106,6 +106,7 @@ def borne_out_share(statement: str, lines: Iterable[EvidenceLine]) -> float:
     return sum(_is_shared(one, said) for one in claimed) / len(claimed) if claimed else 0.0
 
 
+@reads_outside_text
 def say_the_same(one: str, other: str) -> bool:
     """Say whether two statements claim the same: the same content words, negation, figures and contrasts.
 
@@ -156,9 +157,14 @@ def unheard_names(statement: str, *heard: Iterable[str]) -> list[str]:
     for texts in heard:
         if not names:
             return []
-        said = {stem(word.casefold().removesuffix("'s")) for text in texts for word in _WORD.findall(text)}
+        said = _heard_stems(texts)
         names = [name for name in names if not {stem(name), stem(_ABBREVIATIONS.get(name, name))} & said]
     return list(dict.fromkeys(names))
+
+
+@reads_outside_text
+def _heard_stems(texts: Iterable[str]) -> set[str]:
+    return {stem(word.casefold().removesuffix("'s")) for text in texts for word in _WORD.findall(text)}
 
 
 def _is_content(word: ReadWord) -> bool:

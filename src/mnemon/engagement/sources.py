@@ -54,6 +54,7 @@ class ResolvedSource:
     """The one past day that the words give."""
 
 
+@reads_outside_text
 def resolve_source(proposed: str, quotation: Quotation, on_record: Collection[str] = ()) -> ResolvedSource:
     """Return whose words the quote holds, given the source that a model names and the sources on record."""
     passage = quotation.passage

@@ -70,7 +70,7 @@ _OLD = re.compile(r"[\s-]*(?:old|of\s+age)\b", re.IGNORECASE)
 _CODE = re.compile(r"(?<![\w@+#./:-])[\w@+#./:-]{0,200}\d[\w@+#./:-]{0,200}")
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th|s)$")
 _OWN_NUMBERS = re.compile(
-    r"\b(?:session|turn|week|interview)s?\s#?\d{1,4}\b|(?m:^\s*\(?\d{1,2}[.)]\s)|\b24/7\b|\b1:1\b", re.IGNORECASE
+    r"\b(?:session|turn|week|interview)s?\s#?\d{1,4}\b|(?m:^[^\S\n]*\(?\d{1,2}[.)]\s)|\b24/7\b|\b1:1\b", re.IGNORECASE
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 

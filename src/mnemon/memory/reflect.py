@@ -6,25 +6,21 @@ from pydantic import BaseModel
 
 from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
-from mnemon.evidence.number_gate import restore_figures
 from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.evidence.quote_gate import Passage, Quotation, find_quote, quotable_passages
-from mnemon.evidence.statement import StatementKind, StatementSubject
-from mnemon.evidence.support import support_fault
 from mnemon.memory import store
 from mnemon.memory.answer import MEMORIES, MemoriesAnswer, MemoryAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size, tool_origin
-from mnemon.memory.fact import SHADOW_EXTRACTION, EntityType, Fact, FactEntity, QuoteLocation
+from mnemon.memory.fact import SHADOW_EXTRACTION, Fact, FactEntity, QuoteLocation
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import MemoryOutcome
+from mnemon.memory.quoted_fact import MOST_NAMES, load_known_labels, quoted_fact_fault, stored_content
 from mnemon.memory.remember import RememberedFact, remember_facts
 from mnemon.memory.todos.reflect import TodosSection
 from mnemon.memory.trust import Trust
 from mnemon.section import Brief, Rejection, Section, SectionResult
 from mnemon.turn import Role, Turn
 
-_MOST_NAMES = 40
-"""Names in use that the prompt shows."""
 _LONGEST_SHOWN = 120
 """Characters of a rejected fact that its rejection shows."""
 NOT_SAID = "its quote is not in what the person said or a tool returned"
@@ -40,7 +36,7 @@ class MemoriesSection:
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         """Return the section's instructions and the names in use, so that the same fact gets the same name again."""
-        used = await store.names_in_use(tx, turn.scope, most=_MOST_NAMES)
+        used = await store.names_in_use(tx, turn.scope, most=MOST_NAMES)
         return Brief(instructions=MEMORIES, state=_vocabulary_text(used))
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
@@ -56,8 +52,7 @@ class MemoriesSection:
         if not answers:
             return SectionResult()
         recalled = await load_other_authors(tx, turn)
-        used = await store.names_in_use(tx, turn.scope, most=_MOST_NAMES)
-        known = tuple(label for label, _ in used if label)
+        known = await load_known_labels(tx, turn.scope)
         # Comparing every fact with every text takes long for a long turn, so it may run off the event loop.
         judged = await run_off_loop(
             turn.size + text_size(recalled), lambda: _judge_answers(answers, turn, recalled, known)
@@ -105,7 +100,8 @@ def _judge_answer(
     found = find_quote(one.quote, sources)
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
-    if fault := support_fault(one.content, [found], StatementKind.FACT, _statement_subject(one, turn, found, known)):
+    entity = FactEntity(type=one.entity.type, label=one.entity.label) if one.entity else None
+    if fault := quoted_fact_fault(one.content, entity, found, turn, known):
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=fault)
     private = confidential or bool(one.private)
     # Without a persona it could only be stored for all of them, which is the opposite of confidence.
@@ -114,8 +110,8 @@ def _judge_answer(
     trust, origin = _attribution_of(found, other_author)
     return Fact(
         type=one.type,
-        content=restore_figures(one.content, [found.passage.text]),
-        entity=FactEntity(type=one.entity.type, label=one.entity.label) if one.entity else None,
+        content=stored_content(one.content, found),
+        entity=entity,
         fact_type=one.factType,
         attribute=one.attribute,
         source=SHADOW_EXTRACTION,
@@ -123,16 +119,6 @@ def _judge_answer(
         origin=origin,
         private=private,
         ground=_quote_location(found, turn),
-    )
-
-
-def _statement_subject(one: MemoryAnswer, turn: Turn, found: Quotation, known: Sequence[str]) -> StatementSubject:
-    """Return who the fact is about, and under which names the quoted speaker may appear in it."""
-    return StatementSubject(
-        speaker=(turn.user_name, found.passage.who),
-        entity=one.entity.label if one.entity else None,
-        entity_is_person=one.entity is not None and one.entity.type is EntityType.PERSON,
-        known=known,
     )
 
 

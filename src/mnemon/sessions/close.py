@@ -18,7 +18,7 @@ from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.sessions import messages, store
 from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings, ending_by_request, has_ended, session_end
-from mnemon.sessions.people import lock_person
+from mnemon.sessions.people import external_name, lock_person
 from mnemon.sessions.record import CLOSE_SESSION
 from mnemon.sessions.session import EndedBy, Session
 from mnemon.sessions.summary import (
@@ -84,8 +84,9 @@ async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
             return
         session, scope, seq = ended
         conversation = await messages.list_recent_messages(tx, scope, session.id, most=_MOST_MESSAGES)
+        name = await external_name(tx, scope) or ""
     # Between the two transactions: a model call takes seconds, and no row may stay locked for that long.
-    summary, by = await _make_summary(services, session, conversation)
+    summary, by = await _make_summary(services, session, conversation, name)
     async with services.db.tx(scope.org_id) as tx:
         unchanged = await lock_person(tx, scope) == forgettings
         await attempt.lock_work(tx)
@@ -122,9 +123,9 @@ async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tu
 
 
 async def _make_summary(
-    services: Services, session: Session, conversation: Sequence[TurnMessage]
+    services: Services, session: Session, conversation: Sequence[TurnMessage], name: str
 ) -> tuple[SessionSummary, str]:
-    """Return a session's summary, by the model or by rule, with the model's name."""
+    """Return a session's summary, by the model or by rule, with the model's name; `name` is the person's."""
     model = services.reflector
     summary = await request_structured_answer(
         model,
@@ -137,7 +138,9 @@ async def _make_summary(
     )
     limited = summary.with_limits()
     size = sum(len(said.content) for said in conversation)
-    checked, faults = await run_off_loop(size, lambda: keep_supported_lines(limited, conversation, session.started_at))
+    checked, faults = await run_off_loop(
+        size, lambda: keep_supported_lines(limited, conversation, name, session.started_at)
+    )
     if faults:
         log.warning(
             "summary_lines_rejected",

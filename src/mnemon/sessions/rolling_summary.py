@@ -7,7 +7,6 @@ question, a person just met.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 
 from pydantic import BaseModel, Field
@@ -189,7 +188,7 @@ class RollingSummarySection:
         user_text = "\n".join(one.content for one in said if one.role is Role.USER)
         # A long text is read in a thread, so that it does not block the event loop.
         size = sum(len(one.content) for one in said)
-        check = partial(_supported_text, answer.rolling_summary, said, previous, turn.at)
+        check = partial(_supported_text, answer.rolling_summary, turn, said, previous)
         supported, rejected = await run_off_loop(size, check)
         if not supported:
             return SectionResult(skipped=1, rejected=rejected)
@@ -223,11 +222,14 @@ class RollingSummarySection:
 
 
 def _supported_text(
-    text: str, said: Sequence[TurnMessage], previous: RollingSummary | None, at: datetime
+    text: str, turn: Turn, said: Sequence[TurnMessage], previous: RollingSummary | None
 ) -> tuple[str, tuple[Rejection, ...]]:
-    """Return the sentences that the messages or the previous summary say, and the others as rejections."""
-    earlier = [previous.text] if previous else []
-    sources = SourceTexts([*earlier, *(f"{one.speaker}: {one.content}" for one in reversed(said))], at)
+    """Return the sentences that the messages or the previous summary say, and the others as rejections.
+
+    A sentence may call the person by their name.
+    """
+    earlier = [turn.user_name, *([previous.text] if previous else [])]
+    sources = SourceTexts([*earlier, *(f"{one.speaker}: {one.content}" for one in reversed(said))], turn.at)
     kept, rejected = [], []
     for sentence in split_sentences(text):
         fault = sources.fault(sentence)

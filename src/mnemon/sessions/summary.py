@@ -50,13 +50,14 @@ class SessionSummary(BaseModel):
 
 @reads_outside_text
 def keep_supported_lines(
-    summary: SessionSummary, messages: Sequence[TurnMessage], at: datetime
+    summary: SessionSummary, messages: Sequence[TurnMessage], name: str, at: datetime
 ) -> tuple[SessionSummary, tuple[str, ...]]:
     """Return the summary without the lines that the messages do not say, and why each of them was left out.
 
-    The sentence about the whole session is replaced by the one that rules make.
+    A line may call the person by their name. The sentence about the whole session is replaced by the one that rules
+    make.
     """
-    sources = SourceTexts((f"{said.speaker}: {said.content}" for said in reversed(messages)), at)
+    sources = SourceTexts((name, *(f"{said.speaker}: {said.content}" for said in reversed(messages))), at)
     faults: list[str] = []
 
     def supported(lines: Sequence[str], *, names: bool = False) -> list[str]:

@@ -1,7 +1,9 @@
 """`recall`, `remember` and `list_todos`: search memory, store a fact, list open todos.
 
-In a conversation, `remember` stores only what rests on a quote of the person or of a tool.
+In a conversation, `remember` stores only what a quote of the person or of a tool supports.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +16,7 @@ from mnemon.evidence.quote_gate import Quotation, find_quote, quotable_passages
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size, tool_origin
 from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType, QuoteLocation
 from mnemon.memory.memory import StoredMemory
+from mnemon.memory.quoted_fact import load_known_labels, quoted_fact_fault, stored_content
 from mnemon.memory.recall.query import RecallHit, RecallKind, RecallQuery
 from mnemon.memory.recall.search import search
 from mnemon.memory.remember import remember_facts
@@ -133,11 +136,13 @@ class Remember:
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """Store the fact as a memory of the person, or count one more mention of a fact that is held.
 
-        Raises Invalid in a conversation if the quote is missing or is not in the turn.
+        Raises Invalid in a conversation if the quote is missing, is not in the turn or does not say the fact.
         """
         assert isinstance(arguments, RememberArguments)
         turn = await _calling_turn(tx, caller)
         found = None if turn is None else _require_quotation(turn, arguments.quote)
+        if turn is not None and found is not None:
+            _require_support(arguments, found, turn, await load_known_labels(tx, turn.scope))
         lender = None if turn is None else await _find_lender(tx, turn, arguments.content)
         # Over MCP a caller may name a person of whom nothing is stored yet.
         if caller.user_name:
@@ -185,6 +190,20 @@ def _no_quote_error() -> Invalid:
     )
 
 
+def _require_support(given: RememberArguments, found: Quotation, turn: Turn, known: Sequence[str]) -> None:
+    """Raise Invalid if the quote does not say what the fact says; the message tells how to mend it."""
+    if fault := quoted_fact_fault(given.content, _fact_entity(given), found, turn, known):
+        raise Invalid(
+            f"The quote does not support the fact: {fault}. State what the quote says, or quote what says it.",
+            code="not_supported",
+        )
+
+
+def _fact_entity(given: RememberArguments) -> FactEntity | None:
+    """Return whom the fact is about; None for the person."""
+    return FactEntity(type=given.about.type, label=given.about.label) if given.about else None
+
+
 async def _find_lender(tx: Tx, turn: Turn, content: str) -> OtherAuthor | None:
     """Return the other author whose words the fact is made of; None if they are the person's own."""
     recalled = await load_other_authors(tx, turn)
@@ -198,8 +217,8 @@ def _make_fact(caller: Caller, given: RememberArguments, found: Quotation | None
     trust, origin = _attribute_quote(found, lender)
     return Fact(
         type=given.type,
-        content=given.content,
-        entity=FactEntity(type=given.about.type, label=given.about.label) if given.about else None,
+        content=given.content if found is None else stored_content(given.content, found),
+        entity=_fact_entity(given),
         fact_type=given.fact_type,
         attribute=given.attribute,
         # Without a persona there is nobody it could be private to.
