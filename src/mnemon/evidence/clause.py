@@ -7,6 +7,7 @@ or say it in the quoted words.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -77,6 +78,7 @@ class ReadWord:
 
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*|[.!?…]+|[,;:()\n\"“”—–]|(?<=\s)-(?=\s)")
+_COMMA = re.compile(",")
 _SENTENCE_ENDS = re.compile(r"[.!?…]+|\n")
 _ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Inc|Ltd|Co|Jr|Sr|vs|e\.g|i\.e|etc|approx|No|[A-Z])$")
 _BREAKS = word_list("clause_end")
@@ -239,7 +241,7 @@ def _read_clause(
 ) -> list[ReadWord]:
     """Return the words of one clause; `before` is the subject of the clause before it."""
     begin, until = span
-    signs = list(mood_signs(plain, begin, until))
+    reach = _mood_reach(plain, span, tokens)
     ceasing = min((match.start() for match in CEASING_PHRASES.finditer(plain, begin, until)), default=until)
     over = ANY_MORE.search(plain, begin, until) is not None
     subjects = find_subjects(tokens, before)
@@ -260,8 +262,7 @@ def _read_clause(
                 negated=place in negated,
                 clause_negated=bool(negated),
                 ceased=ceased,
-                moods=moods
-                | {mood for mood, at in signs if at <= token.start or _reaches_back(plain, mood, token.start, at)},
+                moods=moods | reach[place],
                 subject=subjects[place][0],
                 in_subject=subjects[place][1],
                 is_name=token.is_name,
@@ -274,9 +275,28 @@ def _read_clause(
     return words
 
 
-def _reaches_back(plain: str, mood: Mood, start: int, at: int) -> bool:
-    """Say whether a sign governs a word before it: "I'm in Berlin next week", but not past a comma."""
-    return mood in WHOLE_CLAUSE and "," not in plain[start:at]
+def _mood_reach(plain: str, span: tuple[int, int], tokens: Sequence[Token]) -> list[frozenset[Mood]]:
+    """Return for each word of a clause the moods that signs in it give.
+
+    A sign reaches to the end of the clause; some also govern the words before them ("I'm in Berlin next week"), but not
+    past a comma.
+    """
+    begin, until = span
+    commas = [match.start() for match in _COMMA.finditer(plain, begin, until)]
+    first: dict[Mood, int] = {}
+    around: set[tuple[Mood, int]] = set()
+    for mood, at in mood_signs(plain, begin, until):
+        first[mood] = min(at, first.get(mood, at))
+        if mood in WHOLE_CLAUSE:
+            around.add((mood, bisect_left(commas, at)))
+    return [
+        frozenset(
+            mood
+            for mood, at in first.items()
+            if at <= token.start or (mood, bisect_left(commas, token.start)) in around
+        )
+        for token in tokens
+    ]
 
 
 def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:

@@ -101,12 +101,12 @@ def _sequence_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | N
 
 def _measure_fault(statement: str, claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
     """Return how the statement changes what a figure or a date stands for in the quote."""
-    if fault := frequency_fault(statement, one.text):
+    if fault := frequency_fault(statement, one.read):
         return fault
-    figures, own = find_figures(one.text), find_figures(statement)
+    figures, own = find_figures(one.read), find_figures(statement)
     values = {(figure.low, figure.high) for figure in own}
     for left, right in pairwise(figures):
-        gap = one.text[left.end : right.start]
+        gap = one.read[left.end : right.start]
         has_left, has_right = (left.low, left.high) in values, (right.low, right.high) in values
         if _OF.fullmatch(gap) and has_right and not has_left:
             return f"the quote says it of {left.text.strip()} of {right.text.strip()}"
@@ -124,9 +124,9 @@ def frequency_fault(statement: str, text: str) -> str | None:
 def _moved_fault(statement: str, one: QuotedSentence) -> str | None:
     """Return that the statement gives what the quote says has changed: "moved from Friday to the 10th"."""
     changes = [
-        (one.text[left[0] : left[1]].lower(), one.text[right[0] : right[1]].lower())
-        for left, right in _neighbours(one.text)
-        if _FROM.search(one.text, max(0, left[0] - 12), left[0]) and _TO.fullmatch(one.text[left[1] : right[0]])
+        (one.read[left[0] : left[1]].lower(), one.read[right[0] : right[1]].lower())
+        for left, right in _neighbours(one.read)
+        if _FROM.search(one.read, max(0, left[0] - 12), left[0]) and _TO.fullmatch(one.read[left[1] : right[0]])
     ]
     low = statement.lower()
     for old, new in changes:
@@ -146,14 +146,14 @@ def _neighbours(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 def _step_fault(statement: str, own: Sequence[Figure], one: QuotedSentence, given: Sequence[Figure]) -> str | None:
     """Return that a figure is a change here and a result there, or that a date ends something there and not here."""
-    said = {(figure.low, figure.high): _word_before(one.text, figure.start) for figure in given}
+    said = {(figure.low, figure.high): _word_before(one.read, figure.start) for figure in given}
     for figure in own:
         pair = {_word_before(statement, figure.start), said.get((figure.low, figure.high), "")}
         if pair == {"by", "to"}:
             return f"the quote says “{said[figure.low, figure.high]} {figure.text.strip()}”"
-    for start, end in date_spans(one.text):
-        if _word_before(one.text, start) in {"until", "till", "through"} and not _ENDING.search(statement):
-            named = one.text[start:end]
+    for start, end in date_spans(one.read):
+        if _word_before(one.read, start) in {"until", "till", "through"} and not _ENDING.search(statement):
+            named = one.read[start:end]
             if named.lower() in statement.lower() or named.split()[0].lower() in statement.lower():
                 return f"the quote says “until {named}”"
     return None

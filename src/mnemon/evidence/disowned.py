@@ -98,13 +98,13 @@ def disowned_fault(
         is_other = kind is StatementKind.LINE and _names_other(claimed, speaker)
         if is_cited and kind in _OWN_KINDS and not stems & _INVENTED_STEMS and not is_other:
             return "the message only cites these words, in quotation marks"
-        if kind is StatementKind.FACT and not stems & _INVENTED_STEMS and _INVENTED.search(one.text):
+        if kind is StatementKind.FACT and not stems & _INVENTED_STEMS and _INVENTED.search(one.read):
             return "the message gives these words as a story, an example or a text to work on"
         if not negated and (_TAKEN_BACK.match(after) or _TAKEN_BACK.match(_rest_after(one))):
             return "the message takes these words back"
         if fault := _corrected_fault(claimed, one):
             return fault
-        if _JEST.search(one.text) and not negated:
+        if _JEST.search(one.read) and not negated:
             return "the message says these words in jest"
         if not negated and not stems & _CALLED_OFF_STEMS and _is_called_off(one, ClaimedStems(stems)):
             return "the quote says that something is called off"
@@ -123,7 +123,7 @@ def _corrected_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | 
 
     Of "on Tuesday, no, Wednesday" the second is meant: a figure, a day or a name before the correction is taken back.
     """
-    match = _CORRECTION.search(one.text)
+    match = _CORRECTION.search(one.read)
     own = {word.text for word in claimed}
     if match is None:
         return None
@@ -141,7 +141,7 @@ def _may_be_corrected(word: ReadWord) -> bool:
 
 def _is_called_off(one: QuotedSentence, stems: ClaimedStems) -> bool:
     """Say whether a clause of the quoted sentence that the statement takes words from calls something off."""
-    for match in CALLED_OFF.finditer(one.text):
+    for match in CALLED_OFF.finditer(one.read):
         at = max((word.clause for word in one.words if word.start <= match.start()), default=0)
         if any(word.clause == at and _is_kept(word, stems) for word in one.words):
             return True
@@ -154,7 +154,7 @@ def _is_kept(word: ReadWord, stems: ClaimedStems) -> bool:
 
 def _rest_after(one: QuotedSentence) -> str:
     """Return what follows the quoted sentence in its message."""
-    end = one.quotation.end + len(one.text) - one.end
+    end = one.quotation.end + len(one.read) - one.end
     return one.quotation.passage.text[end : end + _FOLLOWS]
 
 

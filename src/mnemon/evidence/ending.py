@@ -96,19 +96,19 @@ def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[Read
     if not done and not _says_dropped(sentence):
         return "the quote does not say that it is dropped"
     if not done:
-        pause = _PAUSE.search(sentence.text)
+        pause = _PAUSE.search(sentence.read)
         return f"the quote says “{pause[0]}”, it does not say that it is dropped" if pause else None
-    if CALLED_OFF.search(sentence.text) or any(word.stem in _DROPPING and not word.negated for word in about):
+    if CALLED_OFF.search(sentence.read) or any(word.stem in _DROPPING and not word.negated for word in about):
         return "the quote says that it is dropped, not that it is done"
     asked = read_words(topic[:LONGEST_STATEMENT])
     own = {word.stem for word in (*asked[:1], *asked[-1:])} & _RESULTS
     if (
-        not _ENDS.search(sentence.text)
+        not _ENDS.search(sentence.read)
         and not any(is_supported_by(one, other) for one in own for other in told)
         and own
     ):
         return f"the quote does not say “{min(own)}”"
-    if part := _PART_DONE.search(sentence.text):
+    if part := _PART_DONE.search(sentence.read):
         return f"the quote says “{part[0]}”, it does not say that it is done"
     names = {word.stem for word in sentence.words if word.is_name}
     for word in about:
@@ -120,7 +120,7 @@ def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[Read
 
 def _says_dropped(sentence: QuotedSentence) -> bool:
     """Say whether a quote has any sign that something is dropped."""
-    if CALLED_OFF.search(sentence.text) or _ENDS.search(sentence.text) or _INSTEAD.search(sentence.text):
+    if CALLED_OFF.search(sentence.read) or _ENDS.search(sentence.read) or _INSTEAD.search(sentence.read):
         return True
     return any(word.negated or word.ceased or word.stem in _DROPPING for word in sentence.words)
 
@@ -128,7 +128,7 @@ def _says_dropped(sentence: QuotedSentence) -> bool:
 def _is_answer(sentence: QuotedSentence, stems: set[str]) -> bool:
     """Say whether a quote without a word of the todo ends it by what was said before: "That's done"."""
     before = sentence.quotation.passage.text[:LONGEST_SEARCHED]
-    return bool(_ENDS.search(sentence.text)) and bool(stems & stems_of((before,)))
+    return bool(_ENDS.search(sentence.read)) and bool(stems & stems_of((before,)))
 
 
 def _uncovered_part(topic: str, sentence: QuotedSentence) -> str | None:

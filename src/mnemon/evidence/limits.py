@@ -97,7 +97,7 @@ def _clause_limit(statement: str, claimed: Sequence[ReadWord], one: QuotedSenten
     for limit, kept in _LIMITS:
         if kept.search(statement):
             continue
-        for match in limit.finditer(one.text):
+        for match in limit.finditer(one.read):
             at = bisect_left(told, match.start(), key=lambda word: word.start)
             beside = told[at : at + 1] if match[0].lower() == "only" else told[max(0, at - 1) : at]
             if beside and one.is_quoted(beside[0]) and _is_kept(beside[0], own):
@@ -111,15 +111,15 @@ def _is_kept(said: ReadWord, kept: ClaimedStems) -> bool:
 
 def _figure_limit(statement: str, one: QuotedSentence) -> str | None:
     """Return a bound or a rate that a figure has in the quote and not in the statement, or the other way round."""
-    given = {(figure.low, figure.high): figure for figure in find_figures(one.text)}
+    given = {(figure.low, figure.high): figure for figure in find_figures(one.read)}
     for figure in find_figures(statement):
         said = given.get((figure.low, figure.high))
         if said is None:
             continue
-        bound = _BOUND.search(one.text[max(0, said.start - 24) : said.start])
+        bound = _BOUND.search(one.read[max(0, said.start - 24) : said.start])
         if bound and not _BOUND_KEPT.search(statement):
             return f"the quote says “{bound['bound']} {said.text.strip()}”"
-        if _has_rate(one.text, said) and not _RATE_KEPT.search(statement):
+        if _has_rate(one.read, said) and not _RATE_KEPT.search(statement):
             return f"the quote gives {said.text.strip()} for each"
     return None
 
@@ -132,9 +132,9 @@ def _date_limit(statement: str, one: QuotedSentence) -> str | None:
     """Return the latest date of the quote that the statement gives as the date itself: "by Friday" as "on Friday"."""
     if _BY_KEPT.search(statement) or not date_spans(statement):
         return None
-    for start, end in date_spans(one.text):
-        if _BY_DATE.search(one.text[max(0, start - 24) : start]):
-            return f"the quote says “by {one.text[start:end]}”"
+    for start, end in date_spans(one.read):
+        if _BY_DATE.search(one.read[max(0, start - 24) : start]):
+            return f"the quote says “by {one.read[start:end]}”"
     return None
 
 
@@ -148,14 +148,14 @@ def qualifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSente
     for one in sentences:
         words = [word for word in one.words if not word.is_function_word]
         for left, right in pairwise(words):
-            gap = one.text[left.start + len(left.text) : right.start]
+            gap = one.read[left.start + len(left.text) : right.start]
             if gap.strip(" -"):
                 continue
             if left.text in _QUALIFIERS and left.stem not in own and _is_kept(right, kept):
                 return f"the quote says “{left.text} {right.text}”"
             if right.text in _HEADS and right.stem not in own and _is_kept(left, kept):
                 return f"the quote says “{left.text} {right.text}”"
-        for match in _AIMING.finditer(one.text):
+        for match in _AIMING.finditer(one.read):
             aim = word_stem(match["aim"].lower())
             follows = next((word for word in words if word.start >= match.end()), None)
             if aim not in own and follows is not None and _is_kept(follows, kept):

@@ -7,7 +7,7 @@ ways to say the same figure, and takes none away.
 
 import re
 from collections.abc import Callable
-from datetime import date
+from datetime import datetime
 
 from mnemon.evidence.numeral import UNIT_WORDS
 from mnemon.untrusted_text import reads_outside_text_up_to
@@ -166,7 +166,7 @@ _DAY_OF_MONTH = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)? of (this|next|last)
 
 
 @reads_outside_text_up_to(LONGEST_READ)
-def spell_dates(text: str, at: date) -> str:
+def spell_dates(text: str, at: datetime) -> str:
     """Return the text with dates and times spelled out that it gives in passing; `at` is when it was said."""
     text = text[:LONGEST_READ]
     for pattern, put in _DATES:

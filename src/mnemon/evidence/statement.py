@@ -59,6 +59,11 @@ class QuotedSentence:
     """What a quoted record of a program says, key by key; `text` is then the record spelled out."""
 
     @property
+    def read(self) -> str:
+        """Return as much of the text as is read word for word."""
+        return self.text[:LONGEST_READ]
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Return the texts that give figures, dates and codes: a record's as it is written, too."""
         return (self.text, self.quotation.passage.text[:LONGEST_READ]) if self.fields else (self.text,)

@@ -14,6 +14,7 @@ Pure. A refusal says what is missing in words from which a model can mend its pr
 
 import re
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from mnemon.evidence.added_words import AddedWords
 from mnemon.evidence.binding import binding_fault
@@ -62,6 +63,8 @@ _PART_OF = re.compile(
     r" (?!time|day|week|month|year|morning|night|way|other)\w+",
     re.IGNORECASE,
 )
+_MOST_PLACES = 8
+"""Places of one figure in the quotes that are looked at."""
 _PARTS = frozenset({"of", "half", "some", "most", "part", "third", "quarter", "majority", "few", "mostly", "partly"})
 
 
@@ -78,7 +81,7 @@ def support_fault(
     dated = [(text, one.quotation.passage.at) for one in sentences for text in one.sources]
     return (
         number_fault(statement, spoken)
-        or date_fault(statement, [*dated, *((spell_dates(text, at.date()), at) for text, at in dated)])
+        or date_fault(statement, [*dated, *((spell_dates(text, at), at) for text, at in dated)])
         or code_fault(statement, spoken)
         or _figure_noun_fault(statement, texts)
         or _words_fault(statement, sentences, kind, subject)
@@ -109,13 +112,13 @@ def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
 
 def _figure_places(statement: str, sentences: Sequence[QuotedSentence]) -> list[tuple[int, list[tuple[int, int]]]]:
     """Return where each figure of the statement begins, and where a quote has it that has others besides."""
-    given = [(at, figure) for at, one in enumerate(sentences) for figure in find_figures(one.text) if not one.fields]
+    given: dict[tuple[Fraction, Fraction], list[tuple[int, int]]] = {}
+    for at, one in enumerate(sentences):
+        for figure in find_figures(one.read) if not one.fields else ():
+            given.setdefault((figure.low, figure.high), []).append((at, figure.start))
     if len(given) < 2:
         return []
-    return [
-        (own.start, [(at, figure.start) for at, figure in given if (figure.low, figure.high) == (own.low, own.high)])
-        for own in find_figures(statement)
-    ]
+    return [(own.start, given.get((own.low, own.high), [])[:_MOST_PLACES]) for own in find_figures(statement)]
 
 
 def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:

@@ -52,7 +52,7 @@ def owner_fault(claimed: Sequence[ReadWord], names: frozenset[str], sentences: S
     """Return whose thing the quote speaks of, where the statement leaves out the owner: "Jo's Volvo"."""
     own = {word.stem for word in claimed if not word.is_function_word}
     for one in sentences:
-        for match in _OWNER.finditer(one.text.replace("’", "'")):
+        for match in _OWNER.finditer(one.read.replace("’", "'")):
             who, thing = word_stem(match["who"].lower()), word_stem(match["thing"].lower())
             if FUNCTION_WORDS & {match["who"].lower(), match["thing"].lower()} or thing not in own:
                 continue

@@ -95,7 +95,7 @@ class WordSupport:
         self.around = [(one, word) for one in sentences for word in one.words]
         self.quoted = [(one, word) for one, word in self.around if one.is_quoted(word)]
         self.phrases = [(one, said, stems) for one in sentences for said, stems in find_phrases(one.words)]
-        self.reporters = [reporter for one in sentences for reporter in reported_by(one.text)]
+        self.reporters = [reporter for one in sentences for reporter in reported_by(one.read)]
         self.entity_person = bool(subject.entity) and subject.entity_is_person
         self.is_passive = any(word.text == "by" for word in claimed) or any(word.text in _PASSIVE for word in claimed)
         self.named = frozenset(word.stem for word in claimed if word.is_name)
@@ -137,7 +137,7 @@ class WordSupport:
             faults = [(self._occurrence_fault(word, one, said), said) for one, said in exact]
             chosen.append((*min(faults, key=lambda each: each[0] is not None), word))
         sound = [said for fault, said, _ in chosen if not fault]
-        if self.kind is StatementKind.TASK and any(_VAGUE.search(one.text) for one in self.sentences):
+        if self.kind is StatementKind.TASK and any(_VAGUE.search(one.read) for one in self.sentences):
             return "the quote is a vague wish, not something that is to be done"
         left = [(fault, said) for fault, said, word in chosen if not _is_only_named(word, said, sound)]
         for fault, said in left:
@@ -155,21 +155,19 @@ class WordSupport:
 
         `places` gives, for each of them, where it begins in the statement and where it stands in each quote.
         """
+        if self.kind in (StatementKind.QUESTION, StatementKind.LINE):
+            return None
+        own = {word.start: word for word in claimed}
+        said_at = [{word.start: word for word in one.words} for one in self.sentences]
         for start, stands in places:
-            word = next((one for one in claimed if one.start == start), None)
-            held = [
-                (one, said)
-                for at, place in stands
-                for one in self.sentences[at : at + 1]
-                for said in one.words
-                if said.start == place
-            ]
-            if word is None or not held or self.kind in (StatementKind.QUESTION, StatementKind.LINE):
-                continue
+            word = own.get(start)
+            held = [(self.sentences[at], said_at[at][place]) for at, place in stands if place in said_at[at]]
             faults = [
-                self._mood_fault(said, over=self.ceased) or self._subject_fault(word, one, said) for one, said in held
+                self._mood_fault(said, over=self.ceased) or self._subject_fault(word, one, said)
+                for one, said in held
+                if word is not None
             ]
-            if all(faults):
+            if faults and all(faults):
                 return faults[0]
         return None
 
