@@ -1,8 +1,8 @@
 """Proposals that a model might make, honest ones and lies, and how the gates judge them.
 
-The files were written by hand, by people who had not read the gates. `tests/evidence/proposals` is split by a seeded
-hash: one half is for tuning, the other, whose texts share no message with it, is only ever counted. The files under
-`tuning` are for tuning alone.
+The files were written by hand, by people who had not read the gates. Those in `tests/evidence/proposals` are split by a
+seeded hash of their ids, those under `third` and `fourth` by one of their messages: one half is for tuning, the other,
+whose texts share no message with it, is only ever counted. The files under `tuning` are for tuning alone.
 """
 
 import hashlib
@@ -22,6 +22,8 @@ from mnemon.memory.words import grounding_fault
 from mnemon.turn import Role
 
 FOLDER = Path(__file__).parents[1] / "evidence" / "proposals"
+CORPORA = {"first": FOLDER, "third": FOLDER / "third", "fourth": FOLDER / "fourth"}
+"""The folders that have a half which nobody tunes on, by name."""
 KINDS = ("memories", "todos", "lines", "claims", "folds")
 SEED = "mnemon-19:"
 
@@ -56,17 +58,22 @@ class Tally:
     lies_let_in: int
 
 
-def reported_half() -> list[Proposal]:
-    """The proposals that figures are reported on; nobody has looked at them to change a rule."""
+def reported_half(corpus: str = "first") -> list[Proposal]:
+    """The proposals of a corpus that figures are reported on; nobody has looked at them to change a rule."""
     seen = {one.source for one in tuning_half()}
-    return [one for one in _read(FOLDER) if one.source not in seen]
+    return [one for one in _read(CORPORA[corpus]) if one.source not in seen]
 
 
 def tuning_half() -> list[Proposal]:
     """The proposals that the rules may be changed for."""
-    everything = list(_read(FOLDER))
-    seen = {one.source for one in everything if _is_for_tuning(one)}
-    return [*(one for one in everything if one.source in seen), *_read(FOLDER / "tuning")]
+    return [*(one for corpus in CORPORA for one in _tuned(corpus)), *_read(FOLDER / "tuning")]
+
+
+def _tuned(corpus: str) -> list[Proposal]:
+    """The proposals of a corpus whose messages are for tuning."""
+    everything = list(_read(CORPORA[corpus]))
+    seen = {one.source for one in everything if _is_even(one.id if corpus == "first" else one.source)}
+    return [one for one in everything if one.source in seen]
 
 
 def count(proposals: list[Proposal]) -> dict[str, Tally]:
@@ -85,8 +92,15 @@ def count(proposals: list[Proposal]) -> dict[str, Tally]:
     }
 
 
-def _is_for_tuning(one: Proposal) -> bool:
-    return hashlib.sha256(f"{SEED}{one.id}".encode()).digest()[0] % 2 == 0
+def count_tricks(proposals: list[Proposal]) -> dict[str, tuple[int, int]]:
+    """By trick, how many proposals were judged wrongly, of how many."""
+    judged = [(one.trick, (one.fault() is None) != one.honest) for one in proposals]
+    wrong, together = Counter(trick for trick, is_wrong in judged if is_wrong), Counter(trick for trick, _ in judged)
+    return {trick: (wrong[trick], together[trick]) for trick in sorted(together)}
+
+
+def _is_even(what: str) -> bool:
+    return hashlib.sha256(f"{SEED}{what}".encode()).digest()[0] % 2 == 0
 
 
 def _read(folder: Path) -> Iterator[Proposal]:

@@ -101,6 +101,7 @@ class WordSupport:
         self.named = frozenset(word.stem for word in claimed if word.is_name)
         self.dated, self.has_figures = dated, has_figures
         self.tells_past, self.is_acted = _past_forms(claimed)
+        self.keeps_object = any(word.text in {"me", "us"} for word in claimed)
         self.quote_contrasts = any(word.shared for _, word in self.around)
         self.quote_negates = any(word.negated for _, word in self.around)
         self.negated_points = _negated_points(claimed)
@@ -193,7 +194,7 @@ class WordSupport:
             return f"the quote says “{said.text}” {'with' if said.negated else 'without'} a negation"
         if said.ceased and not over and Mood.PAST not in self.moods:
             return f"the quote says that “{said.text}” is over"
-        acts = is_past_form(word.text) or word.text.endswith("s") or word.opens
+        acts = not self.keeps_object and (is_past_form(word.text) or word.text.endswith("s") or word.opens)
         if acts and self._acts_on_speaker(one, said) and not self.is_acted and not self._is_about_other(word):
             return f"in the quote “{said.text}” is done to the speaker"
         if self._makes_habit(word, said):
