@@ -6,6 +6,7 @@ the quote has none ("my sister is in Denver": lives), and say in general what th
 """
 
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from mnemon.evidence.clause import ReadWord, read_words
@@ -71,7 +72,7 @@ class AddedWords:
         left = [word for word in left if not self._is_in_context(word, context)]
         framing = [word for word in left if word.stem in _FRAME and not word.is_name]
         if len(framing) <= (len(present) + 1) // 2:
-            left = [word for word in left if word not in framing]
+            left = [word for word in left if word.is_name or word.stem not in _FRAME]
         if len(left) == 1 and len(present) >= _FEWEST_AROUND:
             return [] if self._is_other_verb(left[0]) or self._is_reworded(left[0]) else left
         return left
@@ -102,7 +103,7 @@ class AddedWords:
         if word.text.endswith("ing") and any(one.fields for one in self._sentences):
             return False
         plain = _PLAIN_VERBS if word.stem in _LIGHT_VERBS else _COPULAS
-        return all(said.text in plain | _TELLING for said in self._verbs_passed_over())
+        return all(said.text in plain | _TELLING for said in self._verbs_passed_over)
 
     def _has_object(self, verb: ReadWord, missing: Sequence[ReadWord], present: Collection[ReadWord]) -> bool:
         """Say whether the word after the verb is the quote's, so that the verb says nothing by itself.
@@ -117,7 +118,7 @@ class AddedWords:
 
         "Mixes up lazy and greedy" may be told as "confuses"; "asked for a raise" may not be told as "got".
         """
-        passed = self._verbs_passed_over()
+        passed = self._verbs_passed_over
         if word.is_name or word.stem not in _ACTIONS or len(passed) != 1:
             return False
         said = passed[0]
@@ -132,13 +133,14 @@ class AddedWords:
         """
         if word.is_name or word.is_acronym or word.stem in _EXACT:
             return False
-        passed = self._words_passed_over()
+        passed = self._words_passed_over
         changed = any(
             said.stem in _EXACT or said.stem in opposites(word.stem) or are_kinds_of_one(word.stem, said.stem)
             for said in passed
         )
         return bool(passed) and not changed
 
+    @cached_property
     def _words_passed_over(self) -> list[ReadWord]:
         """Return the words of the quoted clauses that the statement draws on, which it does not keep."""
         found = []
@@ -149,9 +151,12 @@ class AddedWords:
             ]
             kept = [said for said in telling if self._is_kept(said)]
             clauses = {said.clause for said in kept}
-            found += [said for said in telling if said not in kept and said.clause in clauses and not said.is_name]
+            found += [
+                said for said in telling if not self._is_kept(said) and said.clause in clauses and not said.is_name
+            ]
         return found
 
+    @cached_property
     def _verbs_passed_over(self) -> list[ReadWord]:
         """Return the verbs of the quoted clauses that the statement draws on, which it does not keep itself."""
         found = []
@@ -165,7 +170,7 @@ class AddedWords:
             found += [
                 said
                 for said in quoted
-                if said.clause in clauses and said.stem in _ACTIONS and not said.is_name and said not in kept
+                if said.clause in clauses and said.stem in _ACTIONS and not said.is_name and not self._is_kept(said)
             ]
         return found
 

@@ -22,6 +22,8 @@ _FEWEST_WORDS = 3
 _VERBS = stem_list("verb")
 _DETERMINERS = word_list("determiner")
 _MONTHS = stem_list("month")
+_MOST_SEGMENTS = 40
+"""Segments of a text that are compared with each other."""
 Item = tuple[str, object]
 """A figure, a date or a name, with its kind."""
 
@@ -119,8 +121,8 @@ def binding_fault(
                     return fault
     return (
         _swapped_fault(statement, segments)
-        or _company_fault(statement, segments, known)
-        or _outcome_fault(statement, segments)
+        or _company_fault(statement, segments[:_MOST_SEGMENTS], known)
+        or _outcome_fault(statement, segments[:_MOST_SEGMENTS])
     )
 
 
@@ -210,8 +212,8 @@ def _swapped_fault(folded: str, fragments: Sequence[Segment]) -> str | None:
 
     Then two segments of the folded text each have words that only the one and words that only the other fragment has.
     """
-    marks = [one.stems | {str(item) for item in one.items} for one in fragments]
-    parts = [one.stems | {str(item) for item in one.items} for one in read_segments(folded)]
+    marks = [one.stems | {str(item) for item in one.items} for one in fragments[:_MOST_SEGMENTS]]
+    parts = [one.stems | {str(item) for item in one.items} for one in read_segments(folded)[:_MOST_SEGMENTS]]
     for place, left in enumerate(marks):
         for right in marks[place + 1 :]:
             mixed = [(part & left - right, part & right - left) for part in parts]

@@ -19,8 +19,8 @@ _INVENTED = pattern_of(
     r"""
     (?:my|the|a|our|this) (?:\w+ )?(?:novel|story|screenplay|short story|fan ?fic\w*|poem|song|lyrics|sketch|play|comic)
     role-?play\w* / (?:my|the|main) (?:\w+ )?character / persona / npc / let's pretend / pretend (?:that|to be|you)
-    (?:dummy|test|sample|fake|mock|example|stand-in) (?:data|user|name|text|entry|form|profile|record)
-    (?:dummy|test|sample|fake|mock|example|stand-in) (?:account|message)
+    (?:dummy|test|sample|fake|mock|example|filler) (?:data|user|name|text|entry|form|profile|record)
+    (?:dummy|test|sample|fake|mock|example|filler) (?:account|message)
     testing the \w+ / please ignore / lorem ipsum / for example / for instance / e\.g / example sentence
     (?:translate|proofread|paraphrase|rephrase|rewrite|shorten|summari[sz]e|correct)\b[^.!?\n]{0,60}:
     in the style of

@@ -101,6 +101,7 @@ class WordSupport:
         self.named = frozenset(word.stem for word in claimed if word.is_name)
         self.dated, self.has_figures = dated, has_figures
         self.tells_past, self.is_acted = _past_forms(claimed)
+        self.objects = frozenset((one.start, word.start) for one, word in self.around if word.text in {"me", "us"})
         self.keeps_object = any(word.text in {"me", "us"} for word in claimed)
         self.quote_contrasts = any(word.shared for _, word in self.around)
         self.quote_negates = any(word.negated for _, word in self.around)
@@ -208,9 +209,7 @@ class WordSupport:
         # "Please answer me" asks for something; it tells nothing that somebody does.
         if not (is_past_form(said.text) or said.text.endswith("s") or isinstance(said.subject, frozenset)):
             return False
-        return any(
-            other.text in {"me", "us"} and 0 < other.start - said.start - len(said.text) < 2 for other in one.words
-        )
+        return (one.start, said.start + len(said.text) + 1) in self.objects
 
     def _makes_habit(self, word: ReadWord, said: ReadWord) -> bool:
         """Say whether what happened once is told as what is so: "went to yoga" as "goes to yoga"."""
