@@ -63,6 +63,8 @@ _PASSIVE = frozenset({"was", "were", "been", "being", "gets", "got", "is", "are"
 _REPORTING = frozenset(
     map(word_stem, ("say", "tell", "hear", "claim", "think", "believe", "report", "mention", "accord"))
 )
+_MOST_FOUND = 50
+"""Occurrences of one word in its quotes that are looked at."""
 _OWN_AIMS = stem_list("aim")
 """Stems of a subject that stands for what the speaker means to do: "my goal is to run"."""
 NEGATION_WORDS = stem_list("negating") | stem_list("avoiding")
@@ -107,13 +109,22 @@ class WordSupport:
         self.quote_negates = any(word.negated for _, word in self.around)
         self.negated_points = _negated_points(claimed)
         self.quote_repeats = any(word.text in _REPEATING for _, word in self.around)
+        self._found: dict[tuple[str, str, bool], list[tuple[QuotedSentence, ReadWord]]] = {}
 
     def occurrences(self, word: ReadWord) -> list[tuple[QuotedSentence, ReadWord]]:
         """Return the quoted words that support this one, whatever is said of them."""
-        within = self.around if word.is_name or word.opens else self.quoted
+        everywhere = word.is_name or word.opens
+        known = self._found.get((word.text, word.stem, everywhere))
+        if known is not None:
+            return known
+        within = self.around if everywhere else self.quoted
         found = [(one, said) for one, said in within if is_supported_by(word.stem, said.stem)]
         found += [(one, said) for one, said, stems in self.phrases if word.stem in stems and one.is_quoted(said)]
-        return found or self._part_occurrences(word, within)
+        # A statement may repeat one word many times, and so may its quote.
+        kept = self._found[word.text, word.stem, everywhere] = (found or self._part_occurrences(word, within))[
+            :_MOST_FOUND
+        ]
+        return kept
 
     def _part_occurrences(
         self, word: ReadWord, within: Sequence[tuple[QuotedSentence, ReadWord]]
@@ -136,8 +147,7 @@ class WordSupport:
             found = self.occurrences(word)
             # The word itself says how it is meant; a synonym elsewhere does not excuse it.
             exact = [(one, said) for one, said in found if said.stem == word.stem] or found
-            faults = [(self._occurrence_fault(word, one, said), said) for one, said in exact]
-            chosen.append((*min(faults, key=lambda each: each[0] is not None), word))
+            chosen.append((*self._best_occurrence(word, exact), word))
         sound = [said for fault, said, _ in chosen if not fault]
         if self.kind is StatementKind.TASK and any(_VAGUE.search(one.read) for one in self.sentences):
             return "the quote is a vague wish, not something that is to be done"
@@ -149,6 +159,14 @@ class WordSupport:
         if any(fault for fault, _ in left) and (self.has_figures or not all(said.owned for _, said in left)):
             return next(fault for fault, _ in left if fault)
         return None if self.kind in _ADDS_MOODS else self._added_mood([said for _, said, _ in chosen])
+
+    def _best_occurrence(
+        self, word: ReadWord, found: Sequence[tuple[QuotedSentence, ReadWord]]
+    ) -> tuple[str | None, ReadWord]:
+        """Return the first occurrence that supports the word, without a fault; else the first, with its fault."""
+        judged = ((self._occurrence_fault(word, one, said), said) for one, said in found)
+        first = next(judged)
+        return first if first[0] is None else next((one for one in judged if one[0] is None), first)
 
     def figure_fault(
         self, claimed: Sequence[ReadWord], places: Sequence[tuple[int, list[tuple[int, int]]]]
