@@ -21,6 +21,7 @@ ARGUMENTS = {
     "remember": ("Lives in Leeds",),
     "recall": ("Leeds",),
     "sources": ("ann",),
+    "unfold": ("mem_x",),
     "withdraw": ("tool:crm", "--user", "ann", "--yes"),
     "orgs create": ("acme",),
     "keys create": ("--name", "app"),
