@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
+from support.problem import assert_problem
 from support.served import Served
 
 Client = httpx2.Client
@@ -237,3 +238,17 @@ def test_taking_back_needs_the_scope_of_forgetting(server: Served, client: Clien
         assert weaker.post("/api/sources/withdraw", json=body).status_code == 403
         assert weaker.get("/api/sources", params={"userId": "anna"}).status_code == 200
     assert client.post("/api/sources/withdraw", json={**body, "userId": "nobody"}).status_code == 404
+
+
+def test_nobody_brings_back_a_version_that_they_could_not_state(server: Served, client: httpx2.Client) -> None:
+    stated = {"userId": "ann", "type": "PROFILE", "attribute": "credit"}
+    made = client.post("/api/memories", json={**stated, "content": "Limit is 100000", "source": "operator"})
+    where = f"/api/memories/{made.json()['data']['id']}"
+    assert client.patch(where, json={"status": "ARCHIVED", "reason": "wrong"}).status_code == 200
+    bound = server.client("acme", user="ann")
+    taken = bound.post("/api/memories", json={**stated, "content": "Limit is unclear"})
+    assert taken.status_code in (200, 201), taken.text
+    refused = bound.post(f"{where}/restore", json={"version": 1})
+    assert_problem(refused, 409, "outranked")
+    assert bound.get(where).json()["data"]["content"] == "Limit is unclear"
+    assert client.post(f"{where}/restore", json={"version": 1, "source": "operator"}).status_code == 200

@@ -104,8 +104,8 @@ def _refuse_pinned_claim(held: StoredMemory, edit: MemoryEdit) -> None:
         )
 
 
-def refuse_if_outranked(held: StoredMemory, source: str) -> None:
-    """Raise Conflict if the memory comes from a more trusted source than the change."""
+def refuse_if_outranked(held: StoredMemory | MemoryVersion, source: str) -> None:
+    """Raise Conflict if the memory, or its version, comes from a more trusted source than the change."""
     if outranks(held.trust, trust_of(source)):
         raise Conflict(
             f"This memory comes from a more trusted source ({held.trust}) than the change ({trust_of(source)}). State "
@@ -221,6 +221,8 @@ async def restore_memory(
     if version is not None:
         earlier = await _find_version(tx, scope, held, version)
         if earlier is not None and earlier.content != held.content:
+            # The text comes back in its source's name, so nobody may bring back more than they may say.
+            refuse_if_outranked(earlier, source)
             change = rewrite_content(held, earlier.content, at=tx.now, reason=reason, revision=revision)
             if outranks(held.trust, earlier.trust):
                 # Whoever brings back a text that was trusted less vouches for it.
