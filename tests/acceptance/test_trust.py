@@ -240,6 +240,18 @@ def test_taking_back_needs_the_scope_of_forgetting(server: Served, client: Clien
     assert client.post("/api/sources/withdraw", json={**body, "userId": "nobody"}).status_code == 404
 
 
+@pytest.mark.parametrize("reason", ["withdrawn", "archived as wrong", " withdrawn "])
+def test_a_reason_cannot_pass_for_what_the_rules_did(client: Client, reason: str) -> None:
+    body = {"userId": "ann", "type": "PROFILE", "attribute": "city", "content": "Lives in Rome", "source": "tool:a"}
+    where = f"/api/memories/{client.post('/api/memories', json=body).json()['data']['id']}"
+    refused = client.patch(where, json={"content": "Lives in Bonn", "reason": reason})
+    assert_problem(refused, 422, "invalid")
+    assert client.patch(where, json={"content": "Lives in Bonn", "reason": "withdrawn by hand"}).status_code == 200
+    assert_problem(client.post(f"{where}/restore", json={"version": 1, "reason": reason}), 422, "invalid")
+    assert client.post("/api/sources/withdraw", json={"userId": "ann", "source": "operator"}).status_code == 200
+    assert client.get(where).json()["data"]["content"] == "Lives in Rome"
+
+
 def test_nobody_brings_back_a_version_that_they_could_not_state(server: Served, client: httpx2.Client) -> None:
     stated = {"userId": "ann", "type": "PROFILE", "attribute": "credit"}
     made = client.post("/api/memories", json={**stated, "content": "Limit is 100000", "source": "operator"})
