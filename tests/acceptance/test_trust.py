@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
+from support.problem import assert_problem
 from support.served import Served
 
 Client = httpx2.Client
@@ -237,3 +238,29 @@ def test_taking_back_needs_the_scope_of_forgetting(server: Served, client: Clien
         assert weaker.post("/api/sources/withdraw", json=body).status_code == 403
         assert weaker.get("/api/sources", params={"userId": "anna"}).status_code == 200
     assert client.post("/api/sources/withdraw", json={**body, "userId": "nobody"}).status_code == 404
+
+
+@pytest.mark.parametrize("reason", ["withdrawn", "archived as wrong", " withdrawn "])
+def test_a_reason_cannot_pass_for_what_the_rules_did(client: Client, reason: str) -> None:
+    body = {"userId": "ann", "type": "PROFILE", "attribute": "city", "content": "Lives in Rome", "source": "tool:a"}
+    where = f"/api/memories/{client.post('/api/memories', json=body).json()['data']['id']}"
+    refused = client.patch(where, json={"content": "Lives in Bonn", "reason": reason})
+    assert_problem(refused, 422, "invalid")
+    assert client.patch(where, json={"content": "Lives in Bonn", "reason": "withdrawn by hand"}).status_code == 200
+    assert_problem(client.post(f"{where}/restore", json={"version": 1, "reason": reason}), 422, "invalid")
+    assert client.post("/api/sources/withdraw", json={"userId": "ann", "source": "operator"}).status_code == 200
+    assert client.get(where).json()["data"]["content"] == "Lives in Rome"
+
+
+def test_nobody_brings_back_a_version_that_they_could_not_state(server: Served, client: httpx2.Client) -> None:
+    stated = {"userId": "ann", "type": "PROFILE", "attribute": "credit"}
+    made = client.post("/api/memories", json={**stated, "content": "Limit is 100000", "source": "operator"})
+    where = f"/api/memories/{made.json()['data']['id']}"
+    assert client.patch(where, json={"status": "ARCHIVED", "reason": "wrong"}).status_code == 200
+    bound = server.client("acme", user="ann")
+    taken = bound.post("/api/memories", json={**stated, "content": "Limit is unclear"})
+    assert taken.status_code in (200, 201), taken.text
+    refused = bound.post(f"{where}/restore", json={"version": 1})
+    assert_problem(refused, 409, "outranked")
+    assert bound.get(where).json()["data"]["content"] == "Limit is unclear"
+    assert client.post(f"{where}/restore", json={"version": 1, "source": "operator"}).status_code == 200

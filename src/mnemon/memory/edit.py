@@ -4,12 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mnemon.db.tx import Tx
-from mnemon.errors import Conflict, NotFound, Stale
+from mnemon.errors import Conflict, Invalid, NotFound, Stale
 from mnemon.memory import store
 from mnemon.memory.fact import API, Fact, FactEntity
 from mnemon.memory.importance import CRITICAL, unquoted_confidence
 from mnemon.memory.keys import withdrawn_key
-from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
+from mnemon.memory.lifecycle import (
+    RULE_NOTES,
+    ArchiveReason,
+    ArchiveStatus,
+    status_after_archive,
+    status_after_restore,
+)
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, rewrite_content
 from mnemon.memory.remember import remember_facts, store_vectors
@@ -56,6 +62,7 @@ async def edit_memory(
     held = await _load_memory(tx, scope, memory_id)
     # Checked under the person's lock, so that the memory cannot change in between.
     _refuse_if_stale(held, version)
+    _refuse_rule_note(edit.reason)
     refuse_if_outranked(held, edit.source)
     refuse_if_replaced(held, edit.status)
     _refuse_pinned_claim(held, edit)
@@ -93,6 +100,12 @@ def _refuse_if_stale(held: StoredMemory, version: int | None) -> None:
         )
 
 
+def _refuse_rule_note(reason: str | None) -> None:
+    """Raise Invalid for a reason in the very words by which the rules mark what they did themselves."""
+    if (reason or "").strip() in RULE_NOTES:
+        raise Invalid("This reason is Mnemon's own word for something that it did. Give the reason in other words.")
+
+
 def _refuse_pinned_claim(held: StoredMemory, edit: MemoryEdit) -> None:
     """Raise Conflict if the edit pins a claim."""
     if edit.pinned and held.claim_of is not None:
@@ -104,8 +117,8 @@ def _refuse_pinned_claim(held: StoredMemory, edit: MemoryEdit) -> None:
         )
 
 
-def refuse_if_outranked(held: StoredMemory, source: str) -> None:
-    """Raise Conflict if the memory comes from a more trusted source than the change."""
+def refuse_if_outranked(held: StoredMemory | MemoryVersion, source: str) -> None:
+    """Raise Conflict if the memory, or its version, comes from a more trusted source than the change."""
     if outranks(held.trust, trust_of(source)):
         raise Conflict(
             f"This memory comes from a more trusted source ({held.trust}) than the change ({trust_of(source)}). State "
@@ -217,10 +230,13 @@ async def restore_memory(
     held = await _load_memory(tx, scope, memory_id)
     refuse_if_outranked(held, source)
     refuse_if_replaced(held, ArchiveStatus.ACTIVE)
+    _refuse_rule_note(reason)
     change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if version is not None:
         earlier = await _find_version(tx, scope, held, version)
         if earlier is not None and earlier.content != held.content:
+            # The text comes back in its source's name, so nobody may bring back more than they may say.
+            refuse_if_outranked(earlier, source)
             change = rewrite_content(held, earlier.content, at=tx.now, reason=reason, revision=revision)
             if outranks(held.trust, earlier.trust):
                 # Whoever brings back a text that was trusted less vouches for it.

@@ -86,6 +86,8 @@ def archive_note(reason: ArchiveReason) -> str:
 
 ARCHIVE_NOTES = frozenset(map(archive_note, ArchiveReason))
 """The reasons of versions that were archived when another statement took their place."""
+RULE_NOTES = ARCHIVE_NOTES | {WITHDRAWN, SET_ASIDE, OVERTAKEN, WAS_CLAIM}
+"""Notes and reasons by which the rules know what they did; a caller's own words must not pass for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
