@@ -117,11 +117,13 @@ REFUSED: dict[str, list[Row]] = {
             "claim",
         ),
         ("I was told I have asthma.", "I have asthma", "Has asthma"),
+        ("Word is the depot closes.", "the depot closes", "The depot closes"),
     ],
     "somebody else's task": [("Ivy will book the venue.", "book the venue", "Book the venue", "", "task")],
     "vague wish": [("Someday I'd love to learn Greek.", "learn Greek", "Learn Greek", "", "task")],
 }
 LET_IN: dict[str, list[Row]] = {
+    "a word that is one": [("My locker word is zephyr.", "My locker word is zephyr", "Her locker word is zephyr")],
     "compound": [("I'm part time.", "I'm part time", "Is part-time")],
     "context": [
         (

@@ -55,7 +55,7 @@ class Canaries:
 
     def _say(self, number: int, word: str) -> None:
         messages = [
-            {"role": "user", "content": f"Number {number}. My locker code is {word}, please remember. I like soup."},
+            {"role": "user", "content": f"Number {number}. My locker word is {word}, please remember. I like soup."},
             {"role": "assistant", "content": f"Gladly. I noted {word} for you! Soup is good."},
         ]
         results = [{"id": f"r{number}", "action": "note", "ids": [word], "output": {"saved": f"saved {word}"}}]
@@ -139,7 +139,7 @@ def _word(number: int, dice: random.Random) -> str:
 
 def _said(asked: ScriptedRequest) -> tuple[str, str] | None:
     """The canary of the turn and the words it was said in."""
-    found = re.search(r"My locker code is ([\w-]+), please remember", asked.prompt)
+    found = re.search(r"My locker word is ([\w-]+), please remember", asked.prompt)
     return (found[1], found[0]) if found else None
 
 
@@ -152,14 +152,14 @@ def _reflection(asked: ScriptedRequest) -> dict[str, Any]:
     assert heard is not None
     due = set((asked.schema or {}).get("properties", {}))
     evidence = {
-        "line": f"locker code {word}",
+        "line": f"locker word {word}",
         "quote": quote,
         "source": "ann",
         "stance": "supports",
         "strength": "weak",
     }
     every: dict[str, Any] = {
-        "memories": [{"type": "PROFILE", "content": f"The locker code is {word}", "quote": quote, "factType": "fact"}],
+        "memories": [{"type": "PROFILE", "content": f"The locker word is {word}", "quote": quote, "factType": "fact"}],
         "todos": [{"op": "add", "kind": "thread", "content": f"Why {word}?", "quote": quote}],
         "engagement": {
             "form": [{"statement": f"{word} matters", "falsifiedBy": f"{word} is never used", "evidence": [evidence]}],
@@ -170,10 +170,10 @@ def _reflection(asked: ScriptedRequest) -> dict[str, Any]:
                 {"op": "add", "item": {"id": f"q-{word}", "kind": "question", "title": f"Is {word} right?"}}
             ],
             "agent_state_updates": {
-                "assumptions": [{"id": f"a-{word}", "hypothesis": f"The locker code is {word}", "evidence": [heard[1]]}]
+                "assumptions": [{"id": f"a-{word}", "hypothesis": f"The locker word is {word}", "evidence": [heard[1]]}]
             },
         },
-        "rolling_summary": f"Talked about soup. The locker code {word} was set.",
+        "rolling_summary": f"Talked about soup. The locker word {word} was set.",
     }
     return {name: answer for name, answer in every.items() if name in due}
 
@@ -196,7 +196,7 @@ def _spine(asked: ScriptedRequest) -> dict[str, Any]:
 
 
 def _plan(asked: ScriptedRequest) -> dict[str, Any]:
-    listed = re.findall(r"- (mem_\w+) \[person:self\] (The locker code is [\w-]+)", asked.prompt)[:2]
+    listed = re.findall(r"- (mem_\w+) \[person:self\] (The locker word is [\w-]+)", asked.prompt)[:2]
     if len(listed) < 2:
         return {"folds": [], "archive": []}
     return {

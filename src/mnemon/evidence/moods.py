@@ -79,8 +79,8 @@ _SIGNS: tuple[tuple[Mood, re.Pattern[str]], ...] = (
             (?:was|were|been|am|being) told / keeps? saying / kept saying
             (?:is|are|was|were|'s|'re) (?:saying|claiming|telling \w+) / according to / apparently / supposedly
             allegedly / reportedly / rumou?rs? / rumou?red
-            i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / word is / it is said / calls? me
-            called me / (?:they|people) say
+            i(?:'ve)? (?:heard|read) / telling (?:people|everyone|everybody|me|us) / it is said / calls? me / called me
+            (?:they|people) say / (?<!\w )word is / (?:but|and|so|the) word is(?= that)
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:says|said|told|tells|thinks|thought)
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:claims|claimed|believes|believed|insists)
             \w+ (?:(?:also|just|always|once|now|often|really|still) )?(?:insisted|swears|swore)
