@@ -34,7 +34,7 @@ def storable_text(text: str) -> str:
 
 
 def is_storable_number(value: float) -> bool:
-    """Say whether the number is not NaN and within what a double holds."""
+    """Say whether the number, integer or float, is finite and within the range of a double."""
     return -_MAX_NUMBER <= value <= _MAX_NUMBER
 
 
