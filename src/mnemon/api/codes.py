@@ -25,7 +25,6 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "more_than_own": "Leave out the scopes that your own sign-in lacks.",
         "longer_than_own": "Name an end that is not later than that of your own key.",
         "csrf": "Reload the console's page and send the form again.",
-        "bad_name": "Shorten the name in the address of `/mcp`, or remove its control characters and line breaks.",
         "foreign_origin": "Call `/mcp` from a page of the server's own host, or from a program.",
         "not_an_agent": "Call the tool with the token of an agent's run.",
     },

@@ -20,13 +20,12 @@ from mnemon.api.memory_shapes import (
 from mnemon.api.models import ExistingName, IfMatch, Name, decode_cursor, parse_if_match, version_tag
 from mnemon.db.tx import Tx
 from mnemon.memory import browse, edit
-from mnemon.memory.fact import API, MemoryType
+from mnemon.memory.fact import MemoryType
 from mnemon.memory.lifecycle import ArchiveStatus
 from mnemon.memory.person_lock import lock_people
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.statements import StatementResult, embed_statements, store_statements
 from mnemon.memory.store import MemoryFilter
-from mnemon.memory.trust import Trust
 from mnemon.sessions.people import external_name
 from mnemon.vectors.text_vectors import embed_texts
 
@@ -118,7 +117,7 @@ async def change_memory(
     version = parse_if_match(if_match)
     # Before the transaction: no connection and no lock is held while the embedder works.
     vectors = await embed_texts(door.services.embedder, [body.content] if body.content else [])
-    wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
+    wanted = edit.MemoryEdit(**{**dict(body), "source": door.editor_source(body.source)})
 
     async def store_edit(tx: Tx) -> MemoryOut:
         """Change the memory, if the key may see its person, and return it as its response."""
@@ -144,7 +143,7 @@ async def restore_memory(
 ) -> Response:
     """Make an archived memory active again; with `version`, bring back that version's text."""
     wanted = body or RestoreIn()
-    source = _editor_source(door, wanted.source)
+    source = door.editor_source(wanted.source)
 
     async def restore_version(tx: Tx) -> MemoryOut:
         """Restore the memory, if the key may see its person, and return it as its response."""
@@ -153,10 +152,3 @@ async def restore_memory(
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
     return await door.write(restore_version)
-
-
-def _editor_source(door: Door, declared: str | None) -> str:
-    """Return whose word a manual change is: the declared source, else the operator's, or the bound person's."""
-    if declared is not None:
-        return door.check_source(declared)
-    return Trust.OPERATOR if door.principal.bound_user is None else API

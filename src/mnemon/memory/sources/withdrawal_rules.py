@@ -34,7 +34,9 @@ def withdrawal_changes(
         return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
     remaining = held_without_source(rows, past, origin)
     facts = {persona: one for (persona, _), one in remaining.items() if one.claim_of is None}
-    claims = {_voice_key(one): one for one in remaining.values() if one.claim_of is not None}
+    # In the replay too, a claim may have ended because it contradicts nothing.
+    standing = [one for one in remaining.values() if one.status is ArchiveStatus.ACTIVE]
+    claims = {_voice_key(one): one for one in standing if one.claim_of is not None}
     key = next((one.claim_of or one.memory_key for one in rows), "")
     if not plan.is_consistent(facts):
         return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
