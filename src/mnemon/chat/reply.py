@@ -111,8 +111,10 @@ class ReplyGenerator:
             before = len(self._said)
             calls = await self._ask_model(conversation, offered)
             # A caller's own tools are run by the caller, so their calls end this request.
-            if not calls or self._prompt.request.tools or self._cut:
+            if self._prompt.request.tools or not calls:
                 return calls
+            if self._cut:
+                return ()
             text = "".join(self._said[before:])
             conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
             for request in calls:
@@ -169,6 +171,7 @@ class ReplyGenerator:
     ) -> ReplyOutcome:
         """Return how the reply ended, with its text and token usage so far."""
         usage = self._usage or replace(Usage(), model=self._services.llm.name)
-        reason = "tool_calls" if calls else self._reason
+        # Calls that nobody is left to run, as of the last round, do not make the reply wait for them.
+        reason = "tool_calls" if calls else "stop" if self._reason == "tool_calls" else self._reason
         reply = "".join(self._said)
         return ReplyOutcome(status=status, reply=reply, usage=usage, reason=reason, calls=calls, error=error)
