@@ -144,6 +144,15 @@ def test_every_reply_says_why_it_ended(server: Served, client: httpx2.Client) ->
 
 
 @pytest.mark.scripted
+def test_a_reply_whose_last_round_asks_for_tools_waits_for_nobody(server: Served, client: httpx2.Client) -> None:
+    call = tool_call_reply("recall", query="boats").calls
+    server.script.add_replies(*[ScriptedReply(pieces=("Hm. ",), calls=call)] * 8)
+    body = {"userId": "ana", "message": "Think.", "stream": False}
+    said = client.post("/api/chat", json=body).json()["data"]
+    assert (said["reply"], said["finishReason"]) == ("Hm. " * 8, "stop")
+
+
+@pytest.mark.scripted
 def test_a_retry_is_told_that_the_reply_it_gets_had_broken_off(server: Served, client: httpx2.Client) -> None:
     server.script.add_replies("one two three four five six seven")
     server.script.add_fault("cut", on="chat", after=3)

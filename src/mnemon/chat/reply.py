@@ -111,10 +111,8 @@ class ReplyGenerator:
             before = len(self._said)
             calls = await self._ask_model(conversation, offered)
             # A caller's own tools are run by the caller, so their calls end this request.
-            if self._prompt.request.tools or not calls:
+            if not calls or self._prompt.request.tools or self._cut:
                 return calls
-            if self._cut:
-                return ()
             text = "".join(self._said[before:])
             conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
             for request in calls:
