@@ -197,6 +197,42 @@ def test_what_is_held_is_as_if_the_source_had_never_spoken(statements: list[Said
     assert house.active() == told([one for one in statements if one.origin != origin]).active()
 
 
+LEAST_TRUSTED_FIRST = ("slack", "email", "pdf", "tool:a", "tool:b", "agent", "chat", "api")
+
+
+SAID_BY_LESS = st.builds(Said, st.sampled_from(LEAST_TRUSTED_FIRST), st.sampled_from(CITIES), st.none())
+
+
+@settings(max_examples=300)
+@given(st.lists(SAID_BY_LESS, min_size=1, max_size=6), st.lists(st.sampled_from(("Lima", "Rome")), min_size=1))
+def test_what_comes_back_is_valid_since_it_was_first_said(said: list[Said], replaced_by: list[str]) -> None:
+    # In this order nothing becomes a claim: every statement is a state of the one memory.
+    before = sorted(said, key=lambda one: LEAST_TRUSTED_FIRST.index(one.origin))
+    house = told([*before, *(Said("operator", city) for city in replaced_by[:2])])
+    house.withdraw("operator")
+    [back], [never_replaced] = house.batch.held.values(), told(before).batch.held.values()
+    assert normalize_content(back.content) == normalize_content(never_replaced.content)
+    assert (back.valid_from, back.stated_at) == (never_replaced.valid_from, never_replaced.stated_at)
+    spans = [(one.valid_from, one.valid_to or house.now) for one in house.batch.past[back.id] if not one.is_repeat]
+    assert all(until == since or until <= back.valid_from for since, until in spans)
+
+
+def test_a_statement_about_the_past_gives_no_time_back_to_what_was_withdrawn() -> None:
+    house = told([Said("api", "Oslo"), Said("operator", "Rome")])
+    house.withdraw("operator")
+    house.tell(Said("api", "Bonn"))
+    since = START + timedelta(days=2, hours=12)
+    fact = Fact(type=MemoryType.PROFILE, content="Lives in Kiev", attribute="lives in", source="api", valid_from=since)
+    memory = house.batch.apply_fact(0, fact, house.new_id).memory
+    spans = {one.content: (one.valid_from, one.valid_to) for one in house.batch.past[memory.id] if one.number > 1}
+    said = [START + timedelta(days=number) for number in range(5)]
+    assert spans == {
+        "Lives in Rome": (said[2], said[2]),
+        "Lives in Oslo": (said[1], since),
+        "Lives in Kiev": (since, said[4]),
+    }
+
+
 @settings(max_examples=300)
 @given(STATEMENTS, st.sampled_from(ORIGINS), st.sampled_from(ORIGINS))
 def test_the_same_holds_for_two_sources_one_after_the_other(statements: list[Said], one: str, two: str) -> None:

@@ -75,7 +75,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "user_missing": "Name the person, or leave it out for a key that is not bound to a person.",
         "invalid": "Read the detail and `errors`, and mend the request.",
         "invalid_request": "Mend the fields that `errors` points to.",
-        "bad_export": "Send the lines of an export unchanged.",
+        "bad_export": "Send the lines of an export unchanged; if you leave some out, correct `rows` in the last line.",
         "bad_idempotency_key": "Use 1 to 255 printable characters.",
         "bad_if_match": 'Send one version in quotes, like "3", or *.',
         "bad_organization_name": "Use the characters that the detail names.",

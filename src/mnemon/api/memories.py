@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Query, Response
+from pydantic import BeforeValidator
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
@@ -29,6 +30,13 @@ from mnemon.memory.store import MemoryFilter
 from mnemon.sessions.people import external_name
 from mnemon.vectors.text_vectors import embed_texts
 
+
+def _refuse_as_of(value: object) -> object:
+    """Raise ValueError: a list that ignored `asOf` would show the present in place of the past."""
+    raise ValueError("is not accepted here: send it to POST /api/memories/search, or read a memory's history")
+
+
+NoAsOf = Annotated[str | None, BeforeValidator(_refuse_as_of), Query(alias="asOf", include_in_schema=False)]
 router = APIRouter(prefix="/api/memories", tags=["memories"], route_class=JsonRoute)
 
 _STATED_RESPONSES = {**write_responses(StatedOut), **write_responses(StatedOut, status=201)}
@@ -85,6 +93,7 @@ async def list_memories(
     q: ExistingName | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
+    _as_of: NoAsOf = None,
 ) -> Response:
     """List the memories that the persona may see, newest first; without a persona, the global ones."""
     before = browse.parse_cursor(decode_cursor(cursor))

@@ -15,7 +15,7 @@ from mnemon.memory.claims import archive_agreed, archive_claim, archive_overtake
 from mnemon.memory.fact import Fact, QuoteLocation
 from mnemon.memory.importance import importance_after_use
 from mnemon.memory.keys import claim_key, content_hash, key_of_fact, legacy_claim_key
-from mnemon.memory.lifecycle import CORRECTED, ArchiveStatus
+from mnemon.memory.lifecycle import CORRECTED, WITHDRAWN, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, skip_if_known, update_memory
 from mnemon.memory.tombstones import find_forgotten
@@ -133,7 +133,8 @@ class FactBatch:
                 outcome=MemoryOutcome.SKIPPED, memory=held, why=f"a more trusted source says otherwise: {held.trust}"
             )
         if held:
-            change = update_memory(held, self.past.get(held.id, ()), fact, self.stamp, extracted=self.extracted)
+            past = _standing_versions(self.past.get(held.id, ()))
+            change = update_memory(held, past, fact, self.stamp, extracted=self.extracted)
         else:
             claim_of = key if more_trusted else None
             change = create_memory(fact, self.stamp, id=new_id("mem"), persona_id=persona_id, claim_of=claim_of)
@@ -224,6 +225,12 @@ class FactBatch:
             known[number] = replace(known[number], mentions=known[number].mentions + 1)
         in_order = sorted(known.values(), key=lambda one: (one.valid_from, one.number))
         self.past[change.memory.id] = tuple(in_order)
+
+
+def _standing_versions(past: Sequence[MemoryVersion]) -> tuple[MemoryVersion, ...]:
+    """Return the past versions without withdrawn states, beside which no statement has its place."""
+    # Withdrawn repeats stay: their numbers are taken.
+    return tuple(one for one in past if one.is_repeat or one.reason != WITHDRAWN)
 
 
 async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteStamp, *, extracted: bool) -> FactBatch:
