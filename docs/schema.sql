@@ -1021,6 +1021,8 @@ CREATE INDEX forgotten_subject ON public.forgotten USING btree (org_id, subject)
 
 CREATE INDEX memories_by_id ON public.memories USING btree (org_id, id);
 
+CREATE INDEX memories_claims ON public.memories USING btree (org_id, user_id, claim_of) WHERE (claim_of IS NOT NULL);
+
 CREATE INDEX memories_foundation ON public.memories USING btree (org_id, user_id) WHERE ((status = 'ACTIVE'::text) AND (pinned OR (source = 'seeded_profile'::text)));
 
 CREATE INDEX memories_latest ON public.memories USING btree (org_id, updated_at DESC, id DESC);

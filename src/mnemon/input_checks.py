@@ -34,7 +34,7 @@ def storable_text(text: str) -> str:
 
 
 def is_storable_number(value: float) -> bool:
-    """Say whether the number is not NaN and within what a double holds."""
+    """Say whether the number, integer or float, is finite and within the range of a double."""
     return -_MAX_NUMBER <= value <= _MAX_NUMBER
 
 
@@ -100,12 +100,17 @@ class NotANumber(Malformed, ValueError):
     code = "malformed_json"
 
 
-@reads_outside_text
 def parse_json(raw: bytes | str) -> Any:
     """Return the parsed JSON; raise Malformed for what is not JSON and UnusableJson for what is beyond the limits."""
+    return check_json(load_json(raw))
+
+
+@reads_outside_text
+def load_json(raw: bytes | str) -> Any:
+    """Return the parsed JSON, which `check_json` has not checked yet; raise as `parse_json` does."""
     try:
         # Python's parser also takes NaN and Infinity, which are not JSON.
-        value = json.loads(raw, parse_constant=_refuse_constant)
+        return json.loads(raw, parse_constant=_refuse_constant)
     except RecursionError:
         raise _too_deep_error() from None
     except ValueError as error:
@@ -113,7 +118,6 @@ def parse_json(raw: bytes | str) -> Any:
         if "integer string conversion" in str(error):
             raise _too_large_error() from None
         raise Malformed("The body is not JSON. Send valid JSON.", code="malformed_json") from None
-    return check_json(value)
 
 
 def check_json(value: Any) -> Any:
@@ -128,14 +132,30 @@ def check_json(value: Any) -> Any:
 
 def check_json_texts(value: Any) -> Any:
     """Return the JSON value; raise as `check_json` does, and ValueError for a text in it that cannot be stored."""
-    check_json(value)
+    for text in _texts_within(check_json(value)):
+        check_text(text)
+    return value
+
+
+def check_json_unicode(value: Any) -> Any:
+    """Return the JSON value; raise Invalid for a text in it with half a surrogate pair, which UTF-8 cannot hold."""
+    for text in _texts_within(value):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Invalid(
+                "The JSON has a text with half a surrogate pair. Send valid Unicode.", code="invalid_request"
+            ) from None
+    return value
+
+
+def _texts_within(value: Any) -> Iterator[str]:
+    """Yield every text within a JSON value, names of members too."""
     for one in _walk_values(value):
         if isinstance(one, str):
-            check_text(one)
+            yield one
         elif isinstance(one, dict):
-            for name in one:
-                check_text(str(name))
-    return value
+            yield from map(str, one)
 
 
 def _walk_values(value: Any) -> Iterator[Any]:

@@ -227,7 +227,10 @@ def test_if_match_is_needed_and_understood(client: httpx2.Client) -> None:
         ({"If-Match": '"x"'}, 422, "bad_if_match"),
         ({"If-Match": '"7"'}, 412, "stale"),
         ({"If-Match": "*"}, 200, None),
-        ({"If-Match": "0"}, 200, None),
+        ({"If-Match": '"0"'}, 200, None),
+        ({"If-Match": "0"}, 422, "bad_if_match"),
+        ({"If-Match": '"0'}, 422, "bad_if_match"),
+        ({"If-Match": 'W/"0"'}, 422, "bad_if_match"),
     ]:
         answer = client.patch(f"/api/sessions/{session}/agent-state", json={}, headers=headers)
         assert (answer.status_code, answer.json().get("code")) == (status, code)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
-from mnemon.llm.scripted.script import tool_call_reply
+from mnemon.llm.scripted.script import ScriptedReply, tool_call_reply
 from support.bounds import HANGS_S
 from support.served import Served, served
 from support.sse import heard_events
@@ -131,6 +131,37 @@ def test_a_stream_that_breaks_off_keeps_its_beginning(server: Served, client: ht
     assert names[-1] == "error"
     found = turn(client, heard[0][1]["turnId"])
     assert found["status"] == ("interrupted" if "delta" in names else "failed")
+
+
+@pytest.mark.scripted
+def test_every_reply_says_why_it_ended(server: Served, client: httpx2.Client) -> None:
+    for reason in ("stop", "length", "content_filter"):
+        server.script.add_replies(ScriptedReply(pieces=("One, ", "two"), reason=reason))
+        body = {"userId": "ana", "message": f"Count for {reason}.", "stream": False}
+        assert client.post("/api/chat", json=body).json()["data"]["finishReason"] == reason
+        server.script.add_replies(ScriptedReply(pieces=("One, ", "two"), reason=reason))
+        assert streamed(client, f"Again for {reason}.")[-1][1]["finishReason"] == reason
+
+
+@pytest.mark.scripted
+def test_a_reply_whose_last_round_asks_for_tools_waits_for_nobody(server: Served, client: httpx2.Client) -> None:
+    call = tool_call_reply("recall", query="boats").calls
+    server.script.add_replies(*[ScriptedReply(pieces=("Hm. ",), calls=call)] * 8)
+    body = {"userId": "ana", "message": "Think.", "stream": False}
+    said = client.post("/api/chat", json=body).json()["data"]
+    assert (said["reply"], said["finishReason"]) == ("Hm. " * 8, "stop")
+
+
+@pytest.mark.scripted
+def test_a_retry_is_told_that_the_reply_it_gets_had_broken_off(server: Served, client: httpx2.Client) -> None:
+    server.script.add_replies("one two three four five six seven")
+    server.script.add_fault("cut", on="chat", after=3)
+    body, key = {"userId": "ana", "message": "Count.", "stream": False}, {"Idempotency-Key": "broken"}
+    first = client.post("/api/chat", json=body, headers=key)
+    assert first.status_code == 503
+    again = client.post("/api/chat", json=body, headers=key).json()["data"]
+    assert again["finishReason"] == "interrupted"
+    assert "one two three four five six seven".startswith(again["reply"].strip())
 
 
 @pytest.mark.scripted

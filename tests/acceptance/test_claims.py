@@ -370,3 +370,97 @@ def test_an_archived_memory_that_is_made_active_by_hand_loses_the_note_of_its_ar
     client.patch(address, json={"status": "ARCHIVED"})
     back = client.patch(address, json={"status": "ACTIVE", "reason": "not sold"}).json()["data"]
     assert back["note"] == "not sold"
+
+
+def claims_of(client: Client) -> list[str]:
+    return sorted(content for content, _, claim in held(client) if claim)
+
+
+def test_a_claim_that_the_person_comes_to_share_is_no_contradiction_any_more(client: Client) -> None:
+    own = state(client, "Bank account is DE11")
+    claim = state(client, "Bank account is DE22", source="tool:crm")
+    state(client, "Bank account is DE33", source="email")
+    state(client, "bank account is DE22.")
+    assert claims_of(client) == ["Bank account is DE33"]
+    ended = memory(client, claim["id"])
+    assert (ended["status"], ended["archiveReason"]) == ("ARCHIVED", "outdated")
+    assert search(client, QUESTION)[0]["memory"]["id"] == own["id"]
+    assert "DE22 (external claim" not in l5(client, QUESTION)
+    withdraw(client, "api")
+    assert held(client) == {("Bank account is DE22", "tool", False), ("Bank account is DE33", "document", True)}
+
+
+def test_a_claim_ends_where_an_edit_or_a_restored_version_says_the_same(client: Client) -> None:
+    own = state(client, "Bank account is DE11")
+    state(client, "Bank account is DE22", source="tool:crm")
+    changed = {"content": "Bank account is DE22", "source": "person"}
+    assert client.patch(f"/api/memories/{own['id']}", json=changed).status_code == 200
+    assert claims_of(client) == []
+    state(client, "Bank account is DE11", source="email")
+    assert claims_of(client) == ["Bank account is DE11"]
+    back = client.post(f"/api/memories/{own['id']}/restore", json={"version": 1, "source": "person"})
+    assert back.status_code == 200, back.text
+    assert claims_of(client) == []
+
+
+def test_a_claim_of_another_persona_ends_too_unless_its_own_memory_says_otherwise(client: Client) -> None:
+    state(client, "Bank account is DE11")
+    first = state(client, "Bank account is DE22", source="tool:crm", personaId="coach")
+    state(client, "Bank account is DE44", personaId="chef")
+    second = state(client, "Bank account is DE22", source="tool:crm", personaId="chef")
+    assert first["claimOf"] is not None
+    assert second["claimOf"] is not None
+    state(client, "Bank account is DE22")
+    assert memory(client, first["id"])["status"] == "ARCHIVED"
+    assert memory(client, second["id"])["status"] == "ACTIVE"
+
+
+def test_an_ended_claim_is_not_restored_beside_a_fact_that_says_the_same(client: Client) -> None:
+    state(client, "Bank account is DE11")
+    claim = state(client, "Bank account is DE22", source="tool:crm")
+    state(client, "Bank account is DE22")
+    refused = client.post(f"/api/memories/{claim['id']}/restore", json={})
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert memory(client, claim["id"])["status"] == "ARCHIVED"
+
+
+def test_a_tool_that_corrects_itself_has_no_claim_left(server: Served, client: Client) -> None:
+    own = state(client, "Bank account is DE11")
+    claim = state(client, "Bank account is DE22", source="tool:crm")
+    server.advance(minutes=1)
+    assert state(client, "Bank account is DE11", source="tool:crm")["outcome"] == "skipped"
+    assert claims_of(client) == []
+    [found] = search(client, QUESTION)
+    assert (found["memory"]["id"], found.get("claims", 0)) == (own["id"], 0)
+    server.advance(minutes=1)
+    again = state(client, "Bank account is DE22", source="tool:crm")
+    assert (again["id"], again["outcome"], again["status"]) == (claim["id"], "updated", "ACTIVE")
+    assert claims_of(client) == ["Bank account is DE22"]
+
+
+@pytest.mark.parametrize(
+    ("change", "step"),
+    [
+        ({"content": "Bank account is DE22"}, "State the text with `POST /api/memories`"),
+        ({"pinned": False}, "To unpin it, use a key that is not bound"),
+        ({"importance": 0}, "To change its importance, use a key that is not bound"),
+        ({"status": "ARCHIVED"}, "To archive it, use a key that is not bound"),
+        ({"status": "ACTIVE"}, "To restore it, use a key that is not bound"),
+    ],
+)
+def test_the_next_step_of_a_refused_change_fits_the_change(
+    server: Served, client: Client, change: Json, step: str
+) -> None:
+    made = state(client, "Bank account is DE11", source="operator", pinned=True)
+    refused = server.client("acme", user="vic").patch(f"/api/memories/{made['id']}", json=change)
+    assert (refused.status_code, refused.json()["code"]) == (409, "outranked")
+    assert step in refused.json()["detail"]
+    assert ("POST /api/memories" in refused.json()["detail"]) == ("content" in change)
+
+
+def test_a_refused_restore_names_a_source_that_may(client: Client) -> None:
+    made = state(client, "Bank account is DE11")
+    client.patch(f"/api/memories/{made['id']}", json={"status": "ARCHIVED", "source": "person"})
+    refused = client.post(f"/api/memories/{made['id']}/restore", json={"source": "email"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "outranked")
+    assert "To restore it, send a `source` that is trusted at least as much, such as `person`." in refused.text

@@ -1,9 +1,14 @@
 """The conventions every route keeps."""
 
+import http.client
+from urllib.parse import urlsplit
+
 import httpx2
+import pytest
 
 from mnemon.access.grants import Grant
 from support.bounds import HANGS_S
+from support.problem import assert_problem
 from support.served import Served
 
 
@@ -70,3 +75,28 @@ def test_a_bad_parameter_names_its_place(client: httpx2.Client) -> None:
 def test_an_unknown_route_is_a_problem_too(client: httpx2.Client) -> None:
     response = client.get("/api/nothing-here")
     assert (response.status_code, response.json()["code"]) == (404, "no_such_route")
+
+
+@pytest.mark.parametrize("bytes_", ["%ED%A0%80", "%FF", "ann%C3"])
+@pytest.mark.parametrize(
+    "address", ["/api/users/{}/spine", "/api/memories?userId={}", "/mcp?userId={}", "/api/memories?{}=1"]
+)
+def test_an_address_that_is_not_utf8_is_refused(client: httpx2.Client, address: str, bytes_: str) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    where = address.format(bytes_)
+    refused = client.post(where, json=message) if where.startswith("/mcp") else client.get(where)
+    assert_problem(refused, 422, "invalid_request")
+    assert "not valid UTF-8" in refused.json()["detail"]
+
+
+def test_a_person_named_by_dots_is_reached_with_encoded_dots(server: Served, client: httpx2.Client) -> None:
+    for name in (".", ".."):
+        body = {"userId": name, "type": "PROFILE", "content": f"Is called {name}"}
+        assert client.post("/api/memories", json=body).status_code == 201
+        # By hand: some libraries resolve even encoded dots before they send anything.
+        connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=HANGS_S)
+        path = f"/api/users/{name.replace('.', '%2E')}"
+        connection.request("DELETE", path, headers={"Authorization": client.headers["Authorization"]})
+        assert connection.getresponse().status == 200
+        connection.close()
+        assert client.get("/api/memories", params={"userId": name}).json()["data"] == []

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from support.served import Served, served
+from support.sse import events_in
 
 MOST = 5_000
 
@@ -34,6 +35,23 @@ def test_a_reply_beyond_the_limit_is_cut_and_sealed_with_the_reason(brief: Serve
     assert len(turn["messages"][-1]["content"]) == MOST
 
 
+def test_a_cut_reply_says_so_in_its_json_in_its_last_event_and_when_it_is_replayed(
+    brief: Served, caller: httpx2.Client
+) -> None:
+    for stream in (False, True):
+        brief.script.add_replies("word " * 100_000)
+        asked = {"userId": "ann", "message": "Talk.", "stream": stream}
+        for _ in range(2):
+            answer = caller.post("/api/chat", json=asked, headers={"Idempotency-Key": f"cut-{stream}"})
+            if not stream:
+                assert answer.json()["data"]["finishReason"] == "length"
+                continue
+            told = events_in(answer.text)
+            assert told[-1][0] == "done"
+            assert told[-1][1]["finishReason"] == "length"
+            assert all(data["text"] for name, data in told if name == "delta")
+
+
 def test_the_openai_wire_says_length(brief: Served, caller: httpx2.Client) -> None:
     brief.script.add_replies("word " * 100_000)
     asked = {"model": "m", "user": "ann", "messages": [{"role": "user", "content": "Talk."}]}
@@ -41,8 +59,16 @@ def test_the_openai_wire_says_length(brief: Served, caller: httpx2.Client) -> No
     assert (choice["finish_reason"], len(choice["message"]["content"])) == ("length", MOST)
 
 
+def test_the_openai_wire_says_length_to_a_retry_too(brief: Served, caller: httpx2.Client) -> None:
+    brief.script.add_replies("word " * 100_000)
+    asked = {"model": "m", "user": "ann", "messages": [{"role": "user", "content": "Talk."}]}
+    for _ in range(2):
+        answer = caller.post("/v1/chat/completions", json=asked, headers={"Idempotency-Key": "once"})
+        assert answer.json()["choices"][0]["finish_reason"] == "length"
+
+
 def test_a_reply_of_just_the_limit_is_whole(brief: Served, caller: httpx2.Client) -> None:
     brief.script.add_replies("x" * MOST)
     reply = caller.post("/api/chat", json={"userId": "ann", "message": "Talk.", "stream": False}).json()["data"]
-    assert reply["reply"] == "x" * MOST
+    assert (reply["reply"], reply["finishReason"]) == ("x" * MOST, "stop")
     assert caller.get(f"/api/turns/{reply['turnId']}").json()["data"]["error"] is None

@@ -238,13 +238,44 @@ async def test_the_same_over_stdio(database_url: str, tmp_path: Path) -> None:
     assert found.structured_content["results"][0]["content"] == "Is a morning person"
 
 
-async def test_requests_that_were_read_before_stdin_ended_are_answered(database_url: str, tmp_path: Path) -> None:
+async def piped(lines: str, database_url: str, tmp_path: Path) -> list[dict[str, Any]]:
+    """Return what `mnemon mcp` answers to these lines; it ends by itself."""
     program = str(Path(sys.executable).parent / "mnemon")
     environment = {**os.environ, "MNEMON_DATABASE_URL": database_url, "MNEMON_DATA_DIR": str(tmp_path)}
     made = await asyncio.create_subprocess_exec(
         program, "orgs", "create", "acme", env=environment, stdout=asyncio.subprocess.DEVNULL
     )
     assert await made.wait() == 0
+    process = await asyncio.create_subprocess_exec(
+        *(program, "mcp", "--user", "ann", "--org", "acme"),
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    written, _ = await asyncio.wait_for(process.communicate(lines.encode()), HANGS_S)
+    assert process.returncode == 0
+    return [json.loads(line) for line in written.splitlines()]
+
+
+async def test_a_line_over_stdio_that_is_no_message_is_answered(database_url: str, tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
+    opened = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    ping = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    deep = '{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"a": ' + "[" * 300 + "]" * 300 + "}}"
+    lines = ["nope", opened, "{", "", "[]", '{"id": 7}', deep, ping]
+    answers = await piped("".join(f"{line}\n" for line in lines), database_url, tmp_path)
+    refused = [one for one in answers if one["id"] is None]
+    assert [(one["error"]["code"], one["error"]["message"].rpartition(" ")[2]) for one in refused] == [
+        (-32700, "(malformed_json)"),
+        (-32700, "(malformed_json)"),
+        (-32600, "(malformed_message)"),
+        (-32600, "(malformed_message)"),
+        (-32600, "(json_too_deep)"),
+    ]
+    assert sorted(one["id"] for one in answers if one["id"] is not None) == [1, 2]
+
+
+async def test_requests_that_were_read_before_stdin_ended_are_answered(database_url: str, tmp_path: Path) -> None:
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
     messages: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": hello},
@@ -253,15 +284,7 @@ async def test_requests_that_were_read_before_stdin_ended_are_answered(database_
         {"id": 3, "method": "tools/call", "params": {"name": "list_todos", "arguments": {}}},
     ]
     lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in messages)
-    piped = await asyncio.create_subprocess_exec(
-        *(program, "mcp", "--user", "ann", "--org", "acme"),
-        env=environment,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    written, _ = await asyncio.wait_for(piped.communicate(lines.encode()), HANGS_S)
-    answers = {one["id"]: one for one in map(json.loads, written.splitlines())}
-    assert piped.returncode == 0
+    answers = {one["id"]: one for one in await piped(lines, database_url, tmp_path)}
     assert sorted(answers) == [1, 2, 3]
     assert answers[2]["result"]["structuredContent"]["content"] == "Owns a boat"
     assert "error" not in answers[3]
@@ -276,7 +299,7 @@ async def test_what_needs_a_session_says_where_to_name_it(server: Served) -> Non
         assert "/mcp?userId=…&sessionId=…" in text_of(refused)
 
 
-def call(message: str, server: Served, key: str, **headers: str) -> httpx2.Response:
+def call(message: str | bytes, server: Served, key: str, **headers: str) -> httpx2.Response:
     """A message to `/mcp` as a program without a library sends it."""
     sent = {"Authorization": f"Bearer {key}", "Accept": "application/json", "Content-Type": "application/json"}
     return httpx2.post(f"{server.url}/mcp?userId=ann", content=message, headers=sent | headers, timeout=HANGS_S)
@@ -317,6 +340,50 @@ def test_what_is_no_json_is_refused_with_its_code(server: Served, body: str) -> 
     refused = call(body, server, server.key("acme"))
     error = {"code": -32700, "message": "The body is not JSON. Send valid JSON. (malformed_json)"}
     assert (refused.status_code, refused.json()) == (400, {"jsonrpc": "2.0", "id": None, "error": error})
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "number", "code"),
+    [
+        ("NaN", 400, -32700, "malformed_json"),
+        ("-Infinity", 400, -32700, "malformed_json"),
+        ("1e400", 422, -32600, "json_number_too_large"),
+        ("[" * 200 + "]" * 200, 422, -32600, "json_too_deep"),
+        ("[" * 100_000 + "]" * 100_000, 422, -32600, "json_too_deep"),
+        (r'"\ud800"', 422, -32600, "invalid_request"),
+        (r'{"\ud800": 1}', 422, -32600, "invalid_request"),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+@pytest.mark.parametrize("method", ["ping", "tools/call"])
+def test_json_beyond_the_limits_is_refused_as_at_every_door(
+    server: Served, method: str, value: str, status: int, number: int, code: str
+) -> None:
+    params = f'{{"name": "recall", "arguments": {{"query": {value}}}}}'
+    refused = call(f'{{"jsonrpc": "2.0", "id": 1, "method": "{method}", "params": {params}}}', server, server.key())
+    assert (refused.status_code, refused.json()["error"]["code"]) == (status, number), refused.text
+    assert refused.json()["error"]["message"].endswith(f" ({code})")
+
+
+@pytest.mark.parametrize("body", [b'"\xff"', b'"\xed\xa0\x80"', '{"jsonrpc": "2.0"}'.encode("utf-16")])
+def test_what_is_not_utf8_is_refused_with_its_code(server: Served, body: bytes) -> None:
+    refused = call(body, server, server.key())
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32700)
+    assert refused.json()["error"]["message"].endswith(" (malformed_json)")
+
+
+@pytest.mark.parametrize("name", ["userId", "personaId", "sessionId"])
+@pytest.mark.parametrize("value", ["", "%20", "%C2%A0", "a%0Ab", "x" * 201], ids=lambda value: value[:6] or "empty")
+def test_a_bad_name_in_the_address_is_refused_as_at_every_door(server: Served, name: str, value: str) -> None:
+    client, message = server.client(), {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    refused = client.post(f"/mcp?{name}={value}", json=message)
+    assert refused.status_code == 422, refused.text
+    error = refused.json()["error"]
+    assert error["message"].startswith(f"`{name}` in the address ")
+    assert error["message"].endswith(" (invalid_request)")
+    if name == "userId":
+        elsewhere = client.get(f"/api/memories?userId={value}")
+        assert (elsewhere.status_code, elsewhere.json()["code"]) == (422, "invalid_request")
 
 
 def test_an_error_of_the_protocol_itself_has_its_number_and_no_code_of_ours(server: Served) -> None:

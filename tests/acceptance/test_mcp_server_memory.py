@@ -85,6 +85,62 @@ async def test_an_unknown_entity_is_named_in_the_error(server: Served) -> None:
     assert "Nobody" in refused.content[0].text
 
 
+async def test_every_spelling_of_a_name_means_the_entity_that_was_written_first(server: Served) -> None:
+    bob = {"name": "Bob Jones", "entityType": "person", "observations": ["Plays the oboe"]}
+    again = {**bob, "name": "bob_jones", "observations": ["Sings"]}
+    async with swapped_in(server) as call:
+        assert await call("create_entities", entities=[bob, {**bob, "name": "BOB JONES"}]) == {"entities": [bob]}
+        assert await call("create_entities", entities=[again]) == {"entities": []}
+        more = {"entityName": "BOB_jones", "contents": ["plays the  oboe.", "Sings", "sings"]}
+        added = await call("add_observations", observations=[more])
+        assert added == {"results": [{"entityName": "Bob Jones", "addedObservations": ["Sings"]}]}
+        await call("create_entities", entities=[ACME])
+        works = {"from": "bob_jones", "to": "ACME", "relationType": "works_at"}
+        stored = {"from": "Bob Jones", "to": "Acme", "relationType": "works_at"}
+        twice = [works, {"from": "Bob Jones", "to": "acme", "relationType": "works at"}]
+        assert await call("create_relations", relations=twice) == {"relations": [stored]}
+
+        for name in ("Bob Jones", "bob_jones", "bob-JONES"):
+            opened = await call("open_nodes", names=[name])
+            assert opened["relations"] == [stored]
+            assert [(e["name"], set(e["observations"])) for e in opened["entities"]] == [
+                ("Bob Jones", {"Plays the oboe", "Sings"})
+            ]
+        assert [e["name"] for e in (await call("search_nodes", query="bob_jones"))["entities"]] == ["Bob Jones"]
+
+
+async def test_deleting_finds_every_spelling_and_says_what_it_did_not_find(server: Served) -> None:
+    async with swapped_in(server) as call:
+        await call("create_entities", entities=[JOHN, ACME])
+        await call("create_relations", relations=[WORKS])
+        gone = {"entityName": "john smith", "observations": ["speaks fluent spanish."]}
+        assert (await call("delete_observations", deletions=[gone]))["message"] == "Observations deleted successfully"
+        assert (await call("open_nodes", names=["John Smith"]))["entities"][0]["observations"] == ["Graduated in 2019"]
+        unknown = await call("delete_observations", deletions=[gone])
+        assert unknown == {"success": True, "message": "Nothing was deleted; 1 not found"}
+
+        works = {"from": "john smith", "to": "ACME", "relationType": "Works at"}
+        assert (await call("delete_relations", relations=[works]))["message"] == "Relations deleted successfully"
+        assert (await call("read_graph"))["relations"] == []
+        assert "1 not found" in (await call("delete_relations", relations=[works]))["message"]
+
+        answer = await call("delete_entities", entityNames=["john-smith", "Nobody"])
+        assert answer == {"success": True, "message": "Entities deleted successfully; 1 not found"}
+        assert [e["name"] for e in (await call("read_graph"))["entities"]] == ["Acme"]
+        assert "Nothing was deleted" in (await call("delete_entities", entityNames=["John_Smith"]))["message"]
+
+
+async def test_relations_whose_words_run_together_alike_stay_apart(server: Served) -> None:
+    apart = [
+        {"from": "John_Smith", "to": "Acme", "relationType": "works at"},
+        {"from": "John_Smith", "to": "At Acme", "relationType": "works"},
+    ]
+    async with swapped_in(server) as call:
+        await call("create_entities", entities=[JOHN])
+        assert await call("create_relations", relations=apart) == {"relations": apart}
+        assert sorted((await call("read_graph"))["relations"], key=str) == sorted(apart, key=str)
+
+
 async def test_observations_are_memories_that_recall_finds(server: Served) -> None:
     async with swapped_in(server) as call:
         await call("create_entities", entities=[JOHN])

@@ -317,3 +317,24 @@ def test_a_change_is_refused_when_the_text_is_another_version_than_the_one_read(
     assert client.patch(at, json={"pinned": False}, headers={"If-Match": "*"}).status_code == 200
     odd = client.patch(at, json={"pinned": True}, headers={"If-Match": '"x"'})
     assert (odd.status_code, odd.json()["code"]) == (422, "bad_if_match")
+    weak = client.patch(at, json={"pinned": True}, headers={"If-Match": f"W/{tag}"})
+    assert (weak.status_code, weak.json()["code"]) == (422, "bad_if_match")
+    assert "leave out the W/" in weak.json()["detail"]
+
+
+def test_a_list_refuses_a_time_in_place_of_showing_the_present(client: Client) -> None:
+    remember(client, "Lives in Austin, Texas")
+    past = client.get("/api/memories", params={"userId": "anna", "asOf": "2020-01-01T00:00:00Z"})
+    assert (past.status_code, past.json()["code"]) == (422, "invalid_request")
+    [fault] = past.json()["errors"]
+    assert "asOf" in fault["pointer"]
+    assert "/api/memories/search" in fault["detail"]
+
+
+def test_a_day_without_a_time_is_told_what_it_lacks(client: Client) -> None:
+    body = {"userId": "anna", "type": "PROFILE", "content": "Lives in Rome", "validFrom": "2026-04-12"}
+    answer = client.post("/api/memories", json=body)
+    assert answer.status_code == 422
+    [fault] = answer.json()["errors"]
+    assert fault["pointer"] == "/validFrom"
+    assert "is a day" in fault["detail"]

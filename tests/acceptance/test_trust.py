@@ -264,3 +264,19 @@ def test_nobody_brings_back_a_version_that_they_could_not_state(server: Served, 
     assert_problem(refused, 409, "outranked")
     assert bound.get(where).json()["data"]["content"] == "Limit is unclear"
     assert client.post(f"{where}/restore", json={"version": 1, "source": "operator"}).status_code == 200
+
+
+@pytest.mark.parametrize("change", [{"status": "dropped"}, {"status": "done"}, {"content": "Rest"}, {"kind": "habit"}])
+def test_a_bound_key_does_not_change_the_operators_todo(server: Served, client: Client, change: dict[str, Any]) -> None:
+    open_loop = {"type": "OPEN_LOOP", "attribute": None}
+    laid_down = state(client, "Renew the insurance by Friday", source="operator", **open_loop)
+    own = state(client, "Book the dentist", source="person", **open_loop)
+    bound = server.client("acme", user="anna")
+    refused = bound.patch(f"/api/todos/{laid_down['id']}", json=change)
+    assert_problem(refused, 409, "outranked")
+    assert "key that is not bound to a person" in refused.json()["detail"]
+    assert bound.patch(f"/api/todos/{own['id']}", json=change).status_code == 200
+    listed = client.get("/api/todos", params={"userId": "anna", "status": "open"}).json()["data"]
+    kept = next(one for one in listed if one["id"] == laid_down["id"])
+    assert (kept["content"], kept["trustLevel"]) == ("Renew the insurance by Friday", "operator")
+    assert client.patch(f"/api/todos/{laid_down['id']}", json=change).status_code == 200

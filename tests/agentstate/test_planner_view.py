@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from mnemon.agentstate.layer import planner_items
+from mnemon.agentstate.layer import agent_state_entries
 from mnemon.agentstate.state import (
     AgentState,
     Assumption,
@@ -51,7 +51,7 @@ STATE = AgentState(
 
 
 def test_the_order_is_failures_questions_then_the_rest() -> None:
-    assert [entry.text for entry in planner_items(STATE)] == [
+    assert [entry.text for entry in agent_state_entries(STATE)] == [
         'FAILED expectation of add: two tasks [count 2]. Assumed (0.70): Expected "two tasks" but got "count 1"',
         "Open question: title of i2",
         "Expected of read: one page [ids t2]",
@@ -66,15 +66,15 @@ def test_the_order_is_failures_questions_then_the_rest() -> None:
 
 
 def test_values_fall_with_the_place_so_that_the_end_goes_first() -> None:
-    values = [entry.value for entry in planner_items(STATE)]
+    values = [entry.value for entry in agent_state_entries(STATE)]
     assert values == sorted(values, reverse=True)
     assert len(set(values)) == len(values)
 
 
 def test_every_line_names_its_sources() -> None:
-    assert planner_items(STATE)[0].sources == ("x2", "h3")
-    assert all(entry.sources for entry in planner_items(STATE))
+    assert agent_state_entries(STATE)[0].sources == ("x2", "h3")
+    assert all(entry.sources for entry in agent_state_entries(STATE))
 
 
 def test_an_empty_state_has_no_lines() -> None:
-    assert planner_items(AgentState(session_id="ses")) == ()
+    assert agent_state_entries(AgentState(session_id="ses")) == ()

@@ -49,9 +49,17 @@ def test_a_refused_request_is_told_in_plain_words(database_url: str, tmp_path: P
         status = _problem(client.get("/api/memories?userId=ann&status=GONE"), 422)["errors"]
         assert status == [{"pointer": "?status", "detail": "Input should be 'ACTIVE' or 'ARCHIVED', or 'ALL'"}]
         nothing = client.post("/api/memories", headers={"Content-Type": "application/json"})
-        assert _problem(nothing, 422)["errors"] == [{"pointer": "/", "detail": "There is no body; send a JSON object"}]
+        assert _problem(nothing, 422)["errors"] == [{"pointer": "/", "detail": "There is no body; send one as JSON"}]
         listed = client.post("/api/memories", content="[]", headers={"Content-Type": "application/json"})
         assert _problem(listed, 422)["errors"] == [{"pointer": "/", "detail": "Input should be a JSON object"}]
+        headers = {"Content-Type": "application/json"}
+        for body, where, told in (
+            ("null", "/", "Input should be a JSON object or a list"),
+            ("7", "/", "Input should be a JSON object or a list"),
+            ("[null]", "/0", "Input should be a JSON object"),
+        ):
+            batch_fault = _problem(client.post("/api/memories/batch", content=body, headers=headers), 422)["errors"]
+            assert batch_fault == [{"pointer": where, "detail": told}]
         other = _problem(client.delete("/api/jobs"), 405)
         assert other["detail"] == "This path does not take DELETE. /openapi.json lists every route."
 

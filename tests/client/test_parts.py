@@ -6,6 +6,7 @@ import sys
 from mnemon import client
 from mnemon.client import errors
 from mnemon.client.events import Event, Verifications, decode_event
+from mnemon.client.transport import retry_delay
 from mnemon.sse import SseParser
 
 
@@ -48,3 +49,9 @@ def test_importing_the_client_pulls_in_no_server_code() -> None:
         "print(ours + [m for m in sys.modules if m.split('.')[0] in server])"
     )
     assert subprocess.run([sys.executable, "-c", words], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_a_retry_waits_at_least_as_long_as_the_server_says_and_at_most_ten_seconds() -> None:
+    assert (retry_delay(0, "3", 0.0), retry_delay(0, "3", 1.0)) == (3.0, 4.5)
+    assert retry_delay(0, "60", 0.5) == 10.0
+    assert (retry_delay(0, None, 0.0), retry_delay(3, "soon", 0.0)) == (0.2, 1.6)

@@ -118,6 +118,21 @@ def test_a_hint_is_the_longest_word_of_a_phrase_in_the_usual_cases() -> None:
     assert traces.search_hints == ("BOATS", "Boats", "MAST", "Mast", "boats", "mast")
 
 
+def test_a_hint_is_no_common_word_if_the_phrase_has_another() -> None:
+    assert ForgottenTraces(phrases=("Lives in Oslo",)).search_hints == ("OSLO", "Oslo", "oslo")
+    assert ForgottenTraces(phrases=("Lives there",)).search_hints == ("LIVES", "Lives", "lives")
+    known = ForgottenTraces(phrases=("Collects zithers in Oslo",), marks=frozenset({"oslo"}))
+    assert known.search_hints == ("OSLO", "Oslo", "oslo")
+
+
+@given(st.lists(st.sampled_from(["lives", "in", "Oslo", "Straße", "zithers", "the", "K7x4"]), min_size=2, max_size=5))
+def test_every_text_with_a_phrase_has_its_hint(words: list[str]) -> None:
+    traces = ForgottenTraces(phrases=(" ".join(words),))
+    for text in (" ".join(words), ", ".join(words).upper()):
+        assert traces.redact_text(f"so: {text}") != f"so: {text}"
+        assert any(hint.lower() in text.lower() for hint in traces.search_hints)
+
+
 def test_only_a_text_of_fifty_characters_can_be_a_copy() -> None:
     message = "x" * 60
     traces = ForgottenTraces(phrases=(), copies=((message, "█" * 60),))

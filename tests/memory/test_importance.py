@@ -48,6 +48,7 @@ def test_importance_follows_from_the_words(made: Fact, said: str, expected: int)
         fact("Rome", attribute="lives in"),
         fact("12 Elm Street", attribute="home address"),
         fact("1 March", MemoryType.PROJECT, attribute="Deadline of the beta"),
+        fact("Jane Roe", MemoryType.PROJECT, attribute="CEO of Acme"),
         fact("I am allergic to nuts"),
         fact("Lives in Rome"),
         fact("The beta launches in March", MemoryType.PROJECT),

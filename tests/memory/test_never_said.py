@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mnemon.memory.claims import group_claims
 from mnemon.memory.fact import Fact, MemoryType
 from mnemon.memory.keys import normalize_content
-from mnemon.memory.lifecycle import WITHDRAWN, ArchiveReason, ArchiveStatus
+from mnemon.memory.lifecycle import AGREED, WITHDRAWN, ArchiveReason, ArchiveStatus, has_same_words
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryOutcome, WriteStamp
 from mnemon.memory.remember import FactBatch
@@ -67,7 +68,7 @@ class House:
             )
         places = [(one.persona_id, one.memory_key) for one in by_id.values()]
         assert len(set(places)) == len(places), "two rows have one key"
-        self.batch.held = aside | dict(zip(places, by_id.values(), strict=True))
+        self.batch = replace(self.batch, held=aside | dict(zip(places, by_id.values(), strict=True)))
 
     def pin(self) -> None:
         """Pin what is held, as a person does in the console."""
@@ -137,12 +138,99 @@ SAID = st.builds(Said, st.sampled_from(ORIGINS), st.sampled_from(CITIES), st.non
 STATEMENTS = st.lists(SAID, min_size=1, max_size=8)  # of nine, a claim may be lost: see record_repeat
 
 
+def agreeing_claims(house: House) -> list[StoredMemory]:
+    """Return the active claims that say what the fact says beside which they are shown."""
+    rows = {one.id: one for one in house.batch.held.values() if one.status is ArchiveStatus.ACTIVE}
+    groups = group_claims(rows.values())
+    return [
+        rows[claim]
+        for leader, claims in groups.claims.items()
+        for claim in claims
+        if rows[leader].claim_of is None and has_same_words(rows[leader].content, rows[claim].content)
+    ]
+
+
+PERSONAL = st.builds(
+    Said, st.sampled_from(ORIGINS), st.sampled_from(CITIES), st.sampled_from([None, None, "coach", "chef"])
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(PERSONAL, min_size=1, max_size=8))
+def test_no_claim_says_what_its_fact_says_and_each_is_the_last_word_of_its_source(statements: list[Said]) -> None:
+    house = told(statements)
+    assert agreeing_claims(house) == []
+    last = {(one.origin, one.persona): f"Lives in {one.city}" for one in statements}
+    for one in house.batch.held.values():
+        if one.claim_of is not None and one.status is ArchiveStatus.ACTIVE:
+            assert has_same_words(one.content, last[one.origin, one.persona_id])
+
+
+@settings(max_examples=300)
+@given(STATEMENTS, st.sampled_from(ORIGINS))
+def test_after_a_withdrawal_no_claim_says_what_its_fact_says(statements: list[Said], origin: str) -> None:
+    house = told(statements)
+    house.withdraw(origin)
+    assert agreeing_claims(house) == []
+
+
+def test_a_claim_that_the_person_came_to_share_is_the_fact_when_they_are_taken_back() -> None:
+    house = told([Said("api", "Rome"), Said("tool:a", "Bonn"), Said("api", "Bonn")])
+    [claim] = [one for one in house.batch.held.values() if one.claim_of is not None]
+    assert (claim.status, claim.archive_reason, claim.note) == (ArchiveStatus.ARCHIVED, ArchiveReason.OUTDATED, AGREED)
+    house.withdraw("api")
+    assert house.active() == [("", "lives in bonn", "tool", False)]
+
+
+def test_a_source_that_corrects_itself_has_no_claim_until_it_contradicts_again() -> None:
+    house = told([Said("api", "Rome"), Said("tool:a", "Bonn"), Said("tool:a", "Rome")])
+    assert house.active() == [("", "lives in rome", "person", False)]
+    house.tell(Said("tool:a", "Bonn"))
+    assert house.active() == [("", "lives in bonn", "tool", True), ("", "lives in rome", "person", False)]
+
+
 @settings(max_examples=300)
 @given(STATEMENTS, st.sampled_from(ORIGINS))
 def test_what_is_held_is_as_if_the_source_had_never_spoken(statements: list[Said], origin: str) -> None:
     house = told(statements)
     house.withdraw(origin)
     assert house.active() == told([one for one in statements if one.origin != origin]).active()
+
+
+LEAST_TRUSTED_FIRST = ("slack", "email", "pdf", "tool:a", "tool:b", "agent", "chat", "api")
+
+
+SAID_BY_LESS = st.builds(Said, st.sampled_from(LEAST_TRUSTED_FIRST), st.sampled_from(CITIES), st.none())
+
+
+@settings(max_examples=300)
+@given(st.lists(SAID_BY_LESS, min_size=1, max_size=6), st.lists(st.sampled_from(("Lima", "Rome")), min_size=1))
+def test_what_comes_back_is_valid_since_it_was_first_said(said: list[Said], replaced_by: list[str]) -> None:
+    # In this order nothing becomes a claim: every statement is a state of the one memory.
+    before = sorted(said, key=lambda one: LEAST_TRUSTED_FIRST.index(one.origin))
+    house = told([*before, *(Said("operator", city) for city in replaced_by[:2])])
+    house.withdraw("operator")
+    [back], [never_replaced] = house.batch.held.values(), told(before).batch.held.values()
+    assert normalize_content(back.content) == normalize_content(never_replaced.content)
+    assert (back.valid_from, back.stated_at) == (never_replaced.valid_from, never_replaced.stated_at)
+    spans = [(one.valid_from, one.valid_to or house.now) for one in house.batch.past[back.id] if not one.is_repeat]
+    assert all(until == since or until <= back.valid_from for since, until in spans)
+
+
+def test_a_statement_about_the_past_gives_no_time_back_to_what_was_withdrawn() -> None:
+    house = told([Said("api", "Oslo"), Said("operator", "Rome")])
+    house.withdraw("operator")
+    house.tell(Said("api", "Bonn"))
+    since = START + timedelta(days=2, hours=12)
+    fact = Fact(type=MemoryType.PROFILE, content="Lives in Kiev", attribute="lives in", source="api", valid_from=since)
+    memory = house.batch.apply_fact(0, fact, house.new_id).memory
+    spans = {one.content: (one.valid_from, one.valid_to) for one in house.batch.past[memory.id] if one.number > 1}
+    said = [START + timedelta(days=number) for number in range(5)]
+    assert spans == {
+        "Lives in Rome": (said[2], said[2]),
+        "Lives in Oslo": (said[1], since),
+        "Lives in Kiev": (since, said[4]),
+    }
 
 
 @settings(max_examples=300)

@@ -12,8 +12,9 @@ from mnemon.memory import browse, store
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.reflect import NO_PERSONA, NOT_SAID, MemoriesSection
 from mnemon.memory.todos import store as todo_store
-from mnemon.memory.todos.reflect import TodosSection
-from mnemon.memory.todos.todo import Todo, TodoStatus
+from mnemon.memory.todos.reflect import OF_THE_OPERATOR, TodosSection
+from mnemon.memory.todos.store import NewTodo
+from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus
 from mnemon.memory.trust import Trust
 from mnemon.scope import person_scope
 from mnemon.section import SectionResult
@@ -237,6 +238,18 @@ async def test_nothing_clearly_meant_closes_nothing(talk: Talk) -> None:
     report = await talk.reflect_todos(talk.turn("I painted."), todo("drop", "Paint the fence", "I painted"))
     assert len(report.rejected) == 1
     assert [one.status for one in await talk.todos()] == [TodoStatus.OPEN]
+
+
+async def test_what_the_person_says_does_not_close_the_operators_todo(talk: Talk) -> None:
+    said = talk.turn("I'll call mom.")
+    await talk.reflect_todos(said, todo("add", "Call mom", "I'll call mom"))
+    async with talk.db.tx(talk.org) as tx:
+        draft = NewTodo(kind=TodoKind.COMMITMENT, content="Renew the insurance", source="operator")
+        await todo_store.add_todo(tx, said.scope, draft, at=said.at)
+    renewed = talk.turn("I renewed the insurance.")
+    report = await talk.reflect_todos(renewed, todo("done", "Renew the insurance", "I renewed the insurance"))
+    assert [one.why for one in report.rejected] == [OF_THE_OPERATOR]
+    assert {one.status for one in await talk.todos()} == {TodoStatus.OPEN}
 
 
 async def test_offline_the_person_is_remembered_by_rule(talk: Talk, clock: ManualClock) -> None:

@@ -56,7 +56,8 @@ def test_a_fact_that_a_tool_overwrote_before_trust_was_an_order_comes_back_with_
     assert change is not None
     memory = change.memory
     assert (memory.content, memory.trust, memory.origin, memory.pinned) == ("Allergic", Trust.PERSON, "api", True)
-    assert (memory.version, memory.versions, memory.valid_from, change.displaced) == (3, 3, day(5), 2)
+    assert (memory.version, memory.versions, memory.valid_from, change.displaced) == (3, 3, day(1), 2)
+    assert dict(change.moved) == {1: (None, day(1))}
     [taken] = change.versions
     assert (taken.content, taken.reason, taken.valid_from, taken.valid_to) == (
         "Wants penicillin", WITHDRAWN, day(5), day(5),
@@ -82,7 +83,7 @@ def test_a_statement_of_the_future_does_not_keep_what_comes_back_in_the_future()
     ahead = held("Wants penicillin", Trust.TOOL, "tool:page", 500, versions=2)
     change = withdrawn(ahead, [past(1, "Allergic", Trust.PERSON, "api", 1, 500)], "tool:page")
     assert change is not None
-    assert (change.memory.valid_from, dict(change.moved)) == (NOW, {1: (None, NOW)})
+    assert (change.memory.valid_from, dict(change.moved)) == (day(1), {1: (None, day(1))})
 
 
 def past_after(change: MemoryChange, versions: Sequence[MemoryVersion]) -> list[MemoryVersion]:

@@ -39,7 +39,7 @@ class LogHead:
 
     @property
     def entry_count(self) -> int:
-        """How many entries the audit log has, over all lanes."""
+        """Return how many entries the audit log has up to this head, over all lanes."""
         return sum(head.seq for head in self.lanes.values())
 
     @property

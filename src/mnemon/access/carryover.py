@@ -63,7 +63,7 @@ class RevocationCarryover:
             async with services.db.tx(org_id) as tx:
                 scope = Scope(org_id=org_id)
                 if await store.revoke_key_at(tx, scope, key_id, at):
-                    await store.end_signins_of(tx, scope, key_id)
+                    await store.end_signins_of_key(tx, scope, key_id)
                     again += 1
         return again
 

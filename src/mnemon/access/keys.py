@@ -179,7 +179,7 @@ async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
             detail="There is no key with this id in the organization. `mnemon keys list` lists its keys, as does the "
             "console's Settings page.",
         )
-    await store.end_signins_of(tx, scope, key_id)
+    await store.end_signins_of_key(tx, scope, key_id)
 
 
 def hash_secret(secret: str) -> bytes:

@@ -35,7 +35,7 @@ update keys set revoked_at = coalesce(revoked_at, %(now)s) where org_id = %(org_
 -- A restored key that was revoked after the backup.
 update keys set revoked_at = %(at)s where org_id = %(org_id)s and key_id = %(key_id)s and revoked_at is null
 
--- name: end_signins_of
+-- name: end_signins_of_key
 -- Whoever signed in with a key that was revoked is signed out.
 delete from signins where org_id = %(org_id)s and actor = %(actor)s
 

@@ -97,9 +97,9 @@ async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> bool:
     return await tx.execute(SQL["revoke_key"], org_id=scope.org_id, key_id=key_id, now=tx.now) > 0
 
 
-async def end_signins_of(tx: Tx, scope: Scope, actor: str) -> None:
+async def end_signins_of_key(tx: Tx, scope: Scope, key_id: str) -> None:
     """Delete every console session and sign-in link that this key opened."""
-    await tx.execute(SQL["end_signins_of"], org_id=scope.org_id, actor=actor)
+    await tx.execute(SQL["end_signins_of_key"], org_id=scope.org_id, actor=key_id)
 
 
 async def list_audit_entries(tx: Tx, scope: Scope, *, before: str | None, most: int) -> list[AuditEntry]:

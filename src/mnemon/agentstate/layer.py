@@ -24,8 +24,8 @@ _VALUE_STEP = 0.001
 """How much less each line is worth than the one before it."""
 
 
-def planner_items(state: AgentState) -> tuple[Entry, ...]:
-    """Return one prompt entry per record of the agent state, most pressing first; value falls with position."""
+def agent_state_entries(state: AgentState) -> tuple[Entry, ...]:
+    """Return prompt entries for what the agent state holds open or known, most pressing first; value falls."""
     return tuple(
         Entry(text=text, sources=sources, value=max(1.0 - place * _VALUE_STEP, _VALUE_STEP))
         for place, (text, sources) in enumerate(_ordered_lines(state))
@@ -129,5 +129,5 @@ async def agent_state_layer(tx: Tx, ask: LayerRequest) -> Layer:
         return empty
     held = await store.load_state(tx, ask.scope, ask.session_id)
     return Layer(
-        name=empty.name, title=empty.title, opening=LAYER_OPENING, items=planner_items(held.state), budget=BUDGET
+        name=empty.name, title=empty.title, opening=LAYER_OPENING, items=agent_state_entries(held.state), budget=BUDGET
     )

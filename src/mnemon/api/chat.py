@@ -28,7 +28,7 @@ async def start_turn(door: Door, request: TurnRequest, tools: ToolsByName) -> Re
     return await start_chat(door.services, door.request.app.state.streams, request, tools, caller)
 
 
-def _reply_json(turn: Turn, reply: str, usage: Usage) -> KeptReply:
+def _reply_json(turn: Turn, reply: str, usage: Usage, reason: str) -> KeptReply:
     """Return the JSON of a finished reply, as `stream: false` sends it and a retry gets it again."""
     message = last_message(turn, Role.ASSISTANT)
     made = ReplyOut(
@@ -36,6 +36,7 @@ def _reply_json(turn: Turn, reply: str, usage: Usage) -> KeptReply:
         session_id=turn.session_id,
         message_id=message.message_id if message else None,
         reply=reply,
+        finish_reason=reason,
         usage=UsageOut.from_usage(usage),
     )
     return made.model_dump(by_alias=True)
@@ -58,7 +59,8 @@ class ChatIn(ApiModel):
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Send a message; return the reply, made with the person's memory, as Server-Sent Events.
 
-    With `stream: false` the reply is one JSON object.
+    With `stream: false` the reply is one JSON object. `finishReason`, there and in the event `done`, says why the reply
+    ended: `length` means that it was cut.
     """
     request = await _turn_request(body, door)
     reply = await start_turn(door, request, chat_tools(door.principal.grants))

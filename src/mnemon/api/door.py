@@ -25,6 +25,7 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Contended, NotAllowed, Unauthenticated, WrongMediaType
 from mnemon.event_loop import run_off_loop
 from mnemon.input_checks import parse_json
+from mnemon.memory.fact import API
 from mnemon.memory.trust import Trust, trust_of
 from mnemon.scope import Scope, person_scope
 from mnemon.services import Services
@@ -120,6 +121,12 @@ class Door:
                 code="key_bound_to_user",
             )
         return source
+
+    def editor_source(self, declared: str | None = None) -> str:
+        """Return whose word a manual change is: the declared source, else the operator's, or the bound person's."""
+        if declared is not None:
+            return self.check_source(declared)
+        return Trust.OPERATOR if self.principal.bound_user is None else API
 
     @property
     def bound_user_id(self) -> str | None:

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Query, Response
+from pydantic import BeforeValidator
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
@@ -21,17 +22,23 @@ from mnemon.api.memory_shapes import (
 from mnemon.api.models import ExistingName, IfMatch, Name, decode_cursor, parse_if_match, version_tag
 from mnemon.db.tx import Tx
 from mnemon.memory import browse, edit
-from mnemon.memory.fact import API, MemoryType
+from mnemon.memory.fact import MemoryType
 from mnemon.memory.lifecycle import ArchiveStatus
 from mnemon.memory.person_lock import lock_people
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.statements import StatementResult, embed_statements, store_statements
 from mnemon.memory.store import MemoryFilter
-from mnemon.memory.trust import Trust
 from mnemon.memory.upkeep.curator_job import unfold_memory
 from mnemon.sessions.people import external_name
 from mnemon.vectors.text_vectors import embed_texts
 
+
+def _refuse_as_of(value: object) -> object:
+    """Raise ValueError: a list that ignored `asOf` would show the present in place of the past."""
+    raise ValueError("is not accepted here: send it to POST /api/memories/search, or read a memory's history")
+
+
+NoAsOf = Annotated[str | None, BeforeValidator(_refuse_as_of), Query(alias="asOf", include_in_schema=False)]
 router = APIRouter(prefix="/api/memories", tags=["memories"], route_class=JsonRoute)
 
 _STATED_RESPONSES = {**write_responses(StatedOut), **write_responses(StatedOut, status=201)}
@@ -88,6 +95,7 @@ async def list_memories(
     q: ExistingName | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
+    _as_of: NoAsOf = None,
 ) -> Response:
     """List the memories that the persona may see, newest first; without a persona, the global ones."""
     before = browse.parse_cursor(decode_cursor(cursor))
@@ -120,7 +128,7 @@ async def change_memory(
     version = parse_if_match(if_match)
     # Before the transaction: no connection and no lock is held while the embedder works.
     vectors = await embed_texts(door.services.embedder, [body.content] if body.content else [])
-    wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
+    wanted = edit.MemoryEdit(**{**dict(body), "source": door.editor_source(body.source)})
 
     async def store_edit(tx: Tx) -> MemoryOut:
         """Change the memory, if the key may see its person, and return it as its response."""
@@ -146,7 +154,7 @@ async def restore_memory(
 ) -> Response:
     """Make an archived memory active again; with `version`, bring back that version's text."""
     wanted = body or RestoreIn()
-    source = _editor_source(door, wanted.source)
+    source = door.editor_source(wanted.source)
 
     async def restore_version(tx: Tx) -> MemoryOut:
         """Restore the memory, if the key may see its person, and return it as its response."""
@@ -167,10 +175,3 @@ async def unfold(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)
         return UnfoldedOut.from_unfolded(undone, await external_name(tx, scope) or "")
 
     return await door.write(undo_fold)
-
-
-def _editor_source(door: Door, declared: str | None) -> str:
-    """Return whose word a manual change is: the declared source, else the operator's, or the bound person's."""
-    if declared is not None:
-        return door.check_source(declared)
-    return Trust.OPERATOR if door.principal.bound_user is None else API

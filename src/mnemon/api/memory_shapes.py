@@ -77,7 +77,11 @@ class BatchIn(ApiModel):
 
 BatchBody = Annotated[
     Annotated[list[MemoryIn], Field(max_length=1000), Tag("list")] | Annotated[BatchIn, Tag("object")],
-    Discriminator(lambda body: "list" if isinstance(body, list) else "object"),
+    Discriminator(
+        lambda body: "list" if isinstance(body, list) else "object" if isinstance(body, dict | BatchIn) else None,
+        custom_error_type="batch_type",
+        custom_error_message="Input should be a JSON object or a list",
+    ),
 ]
 """The body of a batch: its facts as a list, or in an object. Only the form that was sent is checked."""
 

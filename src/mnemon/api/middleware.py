@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from urllib.parse import unquote_to_bytes
 
 import structlog
 from prometheus_client import Counter, Histogram
@@ -111,7 +112,22 @@ class RequestMiddleware:
         if "\0" in scope["path"] or "%00" in scope.get("query_string", b"").decode("latin-1"):
             detail = "The address has a NUL character. Remove it."
             return problem(request_id, 422, detail, "invalid_request")
+        # The decoders below would put U+FFFD in its place, so that two addresses would name one person.
+        if not (_is_utf8(scope.get("raw_path") or b"") and _is_utf8(scope.get("query_string", b""))):
+            detail = "The address is not valid UTF-8. Encode it as UTF-8, each byte as %XX."
+            return problem(request_id, 422, detail, "invalid_request")
         return None
+
+
+def _is_utf8(address: bytes) -> bool:
+    """Say whether a part of the address, with its %XX decoded, is UTF-8."""
+    if b"%" not in address and address.isascii():
+        return True
+    try:
+        unquote_to_bytes(address).decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class PageCompression:

@@ -38,9 +38,12 @@ def _require_zone(at: datetime) -> datetime:
 
 
 def _require_text(value: Any) -> Any:
-    """Return the value unless it is a number, which pydantic would read as a Unix time; raise ValueError then."""
+    """Return the value unless it is a number, which pydantic would read as a Unix time, or a day without a time."""
     if isinstance(value, int | float):
         raise ValueError("must be an ISO-8601 text, like 2026-04-12T15:22:00Z")
+    if isinstance(value, str) and _DAY.fullmatch(value.strip()):
+        # A day begins at another instant in every time zone, so only the caller knows which one is meant.
+        raise ValueError("is a day: add a time and an offset, like 2026-04-12T00:00:00Z")
     return value
 
 
@@ -71,7 +74,8 @@ Instant = Annotated[
 """ISO-8601 with an offset; stored and returned in UTC, ending in Z."""
 IfMatch = Annotated[str | None, Header(description='The version that was read, like "3"; * for any.')]
 """The header by which a change says which version it is for."""
-_ETAG = re.compile(r'(?:W/)?"?(\d{1,15})"?')
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_STRONG_TAG = re.compile(r'"([0-9]{1,15})"')
 
 
 class ApiModel(BaseModel):
@@ -132,9 +136,11 @@ def parse_if_match(if_match: str | None) -> int | None:
     """Return the version in an If-Match header; None for `*` and without one. Raise Invalid for anything else."""
     if if_match is None or if_match.strip() == "*":
         return None
-    found = _ETAG.fullmatch(if_match.strip())
+    found = _STRONG_TAG.fullmatch(if_match.strip())
     if found is None:
-        raise Invalid('If-Match takes one version in quotes, like "3", or *.', code="bad_if_match")
+        # RFC 9110 compares the tags of If-Match strongly, so a weak one never matches, not even after reading again.
+        weak = " A weak tag never matches: leave out the W/." if if_match.lstrip().startswith("W/") else ""
+        raise Invalid(f'If-Match takes one version in quotes, like "3", or *.{weak}', code="bad_if_match")
     return int(found[1])
 
 

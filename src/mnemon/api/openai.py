@@ -15,7 +15,7 @@ from mnemon.api.sse import SSE_HEADERS
 from mnemon.chat.events import ChatEvent, ReplyDelta, ReplyDone, ReplyFailed, ToolCalled
 from mnemon.chat.request import TurnRequest, split_conversation
 from mnemon.chat.stream import ReplyStream
-from mnemon.chat.turn import KeptReply
+from mnemon.chat.turn import INTERRUPTED_REASON, KeptReply
 from mnemon.errors import ModelDown, NotFound
 from mnemon.llm.protocol import ToolRequest, Usage
 from mnemon.memory.recall.search import prepare_query
@@ -185,8 +185,15 @@ class _ReplayedReply:
             message_id=kept["messageId"],
             reply=kept["reply"],
             usage=Usage(input_tokens=usage["inputTokens"], output_tokens=usage["outputTokens"]),
-            reason="tool_calls" if kept.get("toolCalls") else "stop",
+            reason=_kept_reason(kept),
         )
+
+
+def _kept_reason(kept: KeptReply) -> str:
+    """Return why a stored reply ended in OpenAI's words, which have none for one that broke off but `length`."""
+    # A reply that an earlier release stored has no finish reason.
+    reason = "tool_calls" if kept.get("toolCalls") else str(kept.get("finishReason", "stop"))
+    return "length" if reason == INTERRUPTED_REASON else reason
 
 
 async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterator[ChatEvent]:

@@ -197,7 +197,7 @@ def _merge_alternatives(faults: Iterable[FieldFault]) -> tuple[FieldFault, ...]:
 def _plain_message(fault: Mapping[str, Any]) -> str:
     """Return pydantic's message without its prefix "Value error, ", and in the words of HTTP and JSON."""
     if tuple(fault["loc"]) == ("body",) and fault["type"] == "missing":
-        return "There is no body; send a JSON object"
+        return "There is no body; send one as JSON"
     if fault["type"] in {"model_attributes_type", "model_type", "dict_type"}:
         return "Input should be a JSON object"
     return str(fault["msg"]).removeprefix("Value error, ")
@@ -205,7 +205,7 @@ def _plain_message(fault: Mapping[str, Any]) -> str:
 
 STATUSES_EVERYWHERE = (405, 408, 413, 422, 431, 503)
 """Statuses that a request to any path can get before its handler runs: 413 for a large body even with GET, 422 for a
-NUL character in the address, 503 while the server stops."""
+NUL character in the address or one that is not UTF-8, 503 while the server stops."""
 STATUSES_WITH_KEY = (401, 403, 429)
 """Statuses of an operation that takes a key: unknown, without the scope, used too often."""
 STATUSES_WITH_JSON = (400, 415)

@@ -3,8 +3,9 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
+from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from mnemon.api.agentstate import event_body
@@ -32,6 +33,13 @@ from mnemon.scope import Scope
 
 # X-Accel-Buffering keeps nginx from holding events back.
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+FINISH_REASONS_TEXT = (
+    "Why the reply ended: `stop`, it is complete; `length`, it was cut at the model's limit or at "
+    "`MNEMON_MAX_REPLY_CHARS`; `content_filter`, the model's provider held the rest back; `interrupted`, the first "
+    "request with this Idempotency-Key broke off, and this is what it had said."
+)
 
 
 class UsageOut(ApiModel):
@@ -64,6 +72,7 @@ class ReplyOut(ApiModel):
     session_id: str
     message_id: str | None
     reply: str
+    finish_reason: Annotated[str, Field(description=FINISH_REASONS_TEXT)]
     usage: UsageOut
 
     @classmethod
@@ -74,6 +83,7 @@ class ReplyOut(ApiModel):
             session_id=done.session_id,
             message_id=done.message_id,
             reply=done.reply,
+            finish_reason=done.reason,
             usage=UsageOut.from_usage(done.usage),
         )
 
@@ -102,7 +112,10 @@ def replay_response(reply: dict[str, Any]) -> StreamingResponse:
         """Yield `turn`, one `delta` with the whole text, and `done`."""
         yield line("turn", {"turnId": reply["turnId"], "sessionId": reply["sessionId"]})
         yield line("delta", {"text": reply["reply"]})
-        yield line("done", {key: reply[key] for key in ("turnId", "messageId", "usage")})
+        # A reply that an earlier release stored has no finish reason.
+        yield line(
+            "done", {key: reply[key] for key in ("turnId", "messageId", "finishReason", "usage") if key in reply}
+        )
 
     return StreamingResponse(
         event_lines(), media_type="text/event-stream", headers={**SSE_HEADERS, "Idempotent-Replayed": "true"}
@@ -125,7 +138,8 @@ def format_chat_event(event: ChatEvent, *, sees_state: bool) -> str | None:
             return line("agent_state_update", event_body(event.update)) if sees_state else None
         case ReplyDone():
             usage = UsageOut.from_usage(event.usage).model_dump(by_alias=True)
-            return line("done", {"turnId": event.turn_id, "messageId": event.message_id, "usage": usage})
+            ended = {"turnId": event.turn_id, "messageId": event.message_id, "finishReason": event.reason}
+            return line("done", {**ended, "usage": usage})
         case ReplyFailed():
             return line("error", {"code": event.code, "detail": event.detail, "turnId": event.turn_id})
 

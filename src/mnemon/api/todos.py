@@ -46,8 +46,8 @@ async def list_todos(
 
 @router.patch("/{todo_id}", responses=write_responses(TodoOut))
 async def change_todo(todo_id: str, body: TodoPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
-    """Change a todo."""
-    wanted = store.TodoEdit(**dict(body))
+    """Change a todo; 409 for one of the operator's with a key that is bound to a person."""
+    wanted = store.TodoEdit(**dict(body), source=door.editor_source())
 
     async def store_edit(tx: Tx) -> TodoOut:
         """Change the todo, if the key may see its person, and return it as its response."""

@@ -169,6 +169,7 @@ class ReplyGenerator:
     ) -> ReplyOutcome:
         """Return how the reply ended, with its text and token usage so far."""
         usage = self._usage or replace(Usage(), model=self._services.llm.name)
-        reason = "tool_calls" if calls else self._reason
+        # Calls that nobody is left to run, as of the last round, do not make the reply wait for them.
+        reason = "tool_calls" if calls else "stop" if self._reason == "tool_calls" else self._reason
         reply = "".join(self._said)
         return ReplyOutcome(status=status, reply=reply, usage=usage, reason=reason, calls=calls, error=error)

@@ -32,6 +32,8 @@ from mnemon.turn import Turn
 
 KeptReply = dict[str, Any]
 """The stored reply to an earlier request with the same Idempotency-Key, as JSON."""
+INTERRUPTED_REASON = "interrupted"
+"""The finish reason of a reply that broke off and is shown to a retry of its request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,8 @@ class ReplyKey:
     key: IdempotencyKey
     concerns: Collection[str]
     """The internal ids of the people the request names; forgetting one of them clears the stored reply."""
-    format_reply: Callable[[Turn, str, Usage], KeptReply]
+    format_reply: Callable[[Turn, str, Usage, str], KeptReply]
+    """Given the turn, the reply's text, its usage and its finish reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +126,8 @@ async def _earlier_outcome(tx: Tx, request: TurnRequest, turn_id: str, reply_key
     wordless = stored.status is TurnStatus.INTERRUPTED and not stored.turn.reply.strip()
     if stored.status is TurnStatus.FAILED or wordless:
         return replace(request, retries=turn_id)
-    return reply_key.format_reply(stored.turn, stored.turn.reply, stored.usage or Usage())
+    # A complete reply is stored under its key with the turn, so what the turn alone has to show was broken off.
+    return reply_key.format_reply(stored.turn, stored.turn.reply, stored.usage or Usage(), INTERRUPTED_REASON)
 
 
 def _require_unforgotten(body: Any) -> KeptReply:
@@ -147,8 +151,8 @@ def _reply_keeper(org: Scope, reply_key: ReplyKey) -> OnSeal:
         if outcome.status is not TurnStatus.ANSWERED:
             return
         calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in outcome.calls]
-        reply = reply_key.format_reply(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
-        body = json.dumps(reply).encode()
+        reply = reply_key.format_reply(turn, outcome.reply, outcome.usage, outcome.reason)
+        body = json.dumps(reply | ({"toolCalls": calls} if calls else {})).encode()
         # Forgetting this person also clears the stored reply.
         concerns = {turn.scope.user}
         await idempotency.store_reply(tx, org, reply_key.key, status=200, body=body, subject=turn.id, concerns=concerns)

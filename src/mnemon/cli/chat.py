@@ -65,6 +65,7 @@ class _Conversation:
         if remember_layers:
             self._last_layers = (await self._client.context(message, **self._person))["layers"]
         self.last_message = message
+        cut = False
         async with self._client.stream(message, **self._person) as events:
             async for event in events:
                 match event.kind:
@@ -75,9 +76,13 @@ class _Conversation:
                     case "tool_call":
                         called = f"{event.data['name']} {event.data['arguments']}"
                         err.print(f"[dim]{safe_markup(called)}[/]")
+                    case "done":
+                        cut = event.data.get("finishReason") == "length"
                     case "error":
                         raise Unavailable(event.data["detail"], code=event.data["code"])
         print_piece("\n")
+        if cut:
+            err.print("[dim]The reply was cut: it reached the model's limit or MNEMON_MAX_REPLY_CHARS.[/]")
 
     async def show_memory(self) -> None:
         """Print what is remembered about the person, newest first."""

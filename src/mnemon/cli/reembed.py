@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
 
 
 def reembed(to: EmbedderOption = None, drop_old: DropOldOption = False, as_json: JsonOption = False) -> None:
-    """Embed everything again with another model, while the server runs. You can stop it and run it again."""
+    """Embed all texts with another model and switch to it; the server may go on running. Run it again to resume."""
     settings = settings_from_flags(embedder=to) if to else settings_from_flags()
     moved = run(_reembed_organizations(settings, drop_old))
     if as_json:

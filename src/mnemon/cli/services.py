@@ -96,7 +96,7 @@ async def open_services(settings: Settings, *, migrated: bool = False, create: b
 
 @asynccontextmanager
 async def open_services_at(settings: Settings, url: str) -> AsyncIterator[Services]:
-    """Yield the services over a database that another Mnemon process runs; nothing is started, migrated or stopped."""
+    """Yield the services over a database that another Mnemon process runs; start nothing, and refuse an old schema."""
     from mnemon.app import make_services
 
     await _refuse_old_schema(settings, url)

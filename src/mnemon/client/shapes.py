@@ -4,6 +4,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 MemoryType = Literal["PROFILE", "PEOPLE", "PROJECT", "OPEN_LOOP"]
 Ranking = Literal["similarity", "blended", "hybrid"]
+FinishReason = Literal["stop", "length", "content_filter", "interrupted"]
+"""Why a reply ended; `length` means that it was cut."""
 
 
 class Entity(TypedDict):
@@ -104,6 +106,7 @@ class Reply(TypedDict):
     sessionId: str
     messageId: str | None
     reply: str
+    finishReason: FinishReason
     usage: dict[str, Any]
 
 

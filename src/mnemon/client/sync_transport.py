@@ -46,57 +46,85 @@ class Transport:
 
         Raises ApiError for a problem, UnexpectedAnswer for another program's answer, Unreachable when none came.
         """
-        sent = {**(headers or {})}
-        # One key for all attempts: the server stores the first effect and replays its reply.
-        if method == "POST":
-            sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
-        params = {name: value for name, value in (query or {}).items() if value is not None}
-        for attempt in range(self._retries + 1):
-            try:
-                response = self._http.request(method, path, json=body, content=content, params=params, headers=sent)
-            except httpx2.TransportError as error:
-                if attempt == self._retries:
-                    raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
-                _wait_before_retry(attempt, None)
-                continue
-            if attempt < self._retries and _may_retry(response):
-                _wait_before_retry(attempt, response.headers.get("Retry-After"))
-                continue
-            return _read_response(response)
-        raise AssertionError("the last attempt returns or raises")
+        return _read_response(
+            self._send_with_retries(method, path, body=body, content=content, query=query, headers=headers)
+        )
 
     @contextmanager
     def stream(
         self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Iterator[Iterator[Event]]:
-        """Open a stream and yield its events; it is not retried. Raises Unreachable when it breaks."""
-        try:
-            with self._http.stream(method, path, json=body, headers=dict(headers or {})) as response:
-                if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                    response.read()
-                    _read_response(response)
-                    raise UnexpectedAnswer(response.status_code)
-                yield _iter_events(response)
-        except httpx2.TransportError as error:
-            raise Unreachable(f"the stream from {self._http.base_url} broke off: {error}") from error
+        """Open a stream, with retries until it begins, and yield its events. Raises Unreachable when it breaks."""
+        with self._open_response(method, path, body=body, headers=headers) as response:
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                response.read()
+                _read_response(response)
+                raise UnexpectedAnswer(response.status_code)
+            yield _iter_events(response)
 
     def lines(self, path: str) -> Iterator[str]:
-        """Yield the lines of an NDJSON response as they arrive. Raises Unreachable when it breaks."""
+        """Yield the lines of an NDJSON response as they arrive, with retries until it begins."""
+        with self._open_response("GET", path) as response:
+            if response.status_code >= 300:
+                response.read()
+                _read_response(response)
+            # Not by `iter_lines`, which also splits at characters that stand unescaped in JSON, such as U+2028.
+            splitter = LineSplitter()
+            for piece in response.iter_bytes():
+                for line in splitter.feed(piece):
+                    if line:
+                        yield line.decode()
+            if rest := splitter.remaining_line():
+                yield rest.decode()
+
+    @contextmanager
+    def _open_response(self, method: str, path: str, **sent: Any) -> Iterator[httpx2.Response]:
+        """Yield a response whose body is read by the caller; raise Unreachable when it breaks while it is read."""
+        response = self._send_with_retries(method, path, stream=True, **sent)
         try:
-            with self._http.stream("GET", path) as response:
-                if response.status_code >= 300:
-                    response.read()
-                    _read_response(response)
-                # Not by `iter_lines`, which also splits at characters that stand unescaped in JSON, such as U+2028.
-                splitter = LineSplitter()
-                for piece in response.iter_bytes():
-                    for line in splitter.feed(piece):
-                        if line:
-                            yield line.decode()
-                if rest := splitter.remaining_line():
-                    yield rest.decode()
+            yield response
+        # Not retried: the caller has the first part already, and a second answer cannot be joined to it.
         except httpx2.TransportError as error:
             raise Unreachable(f"the answer of {self._http.base_url} broke off: {error}") from error
+        finally:
+            response.close()
+
+    def _send_with_retries(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        content: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        stream: bool = False,
+    ) -> httpx2.Response:
+        """Send a request until a response comes that a retry would not change; raise Unreachable when none comes.
+
+        With `stream` the body of a success is not read yet.
+        """
+        sent = {**(headers or {})}
+        # One key for all attempts: the server stores the first effect and replays its reply.
+        if method != "GET":
+            sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
+        params = {name: value for name, value in (query or {}).items() if value is not None}
+        for attempt in range(self._retries + 1):
+            request = self._http.build_request(method, path, json=body, content=content, params=params, headers=sent)
+            try:
+                response = self._http.send(request, stream=stream)
+                if response.status_code >= 400:
+                    response.read()
+            except httpx2.TransportError as error:
+                if attempt == self._retries:
+                    raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
+                time.sleep(retry_delay(attempt, None, random.random()))  # noqa: S311  not a secret
+                continue
+            if attempt == self._retries or not _may_retry(response):
+                return response
+            waited = retry_delay(attempt, response.headers.get("Retry-After"), random.random())  # noqa: S311
+            time.sleep(waited)
+        raise AssertionError("the last attempt returns or raises")
 
 
 def _iter_events(response: httpx2.Response) -> Iterator[Event]:
@@ -108,12 +136,14 @@ def _iter_events(response: httpx2.Response) -> Iterator[Event]:
                 yield decode_event(event)
 
 
-def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
-    """Sleep for what Retry-After says, or 0.2 s doubled with each attempt; at most 10 s, with jitter."""
-    seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.2 * 2**attempt
-    # Jitter, so that clients that failed together do not come back together.
-    spread = 0.5 + random.random() / 2  # noqa: S311  not a secret
-    time.sleep(min(seconds, _MAX_WAIT_S) * spread)
+def retry_delay(attempt: int, retry_after: str | None, jitter: float) -> float:
+    """Return the seconds until the next attempt: what Retry-After says, or 0.2 s doubled with each attempt.
+
+    `jitter` between 0 and 1 adds up to a half, so that clients that failed together do not come back together; the
+    sum is at most 10 s.
+    """
+    seconds = float(retry_after) if retry_after and retry_after.isdecimal() else 0.2 * 2**attempt
+    return min(seconds * (1 + jitter / 2), _MAX_WAIT_S)
 
 
 def _may_retry(response: httpx2.Response) -> bool:

@@ -50,7 +50,7 @@ class PageRequest:
         return Scope(org_id=self.principal.org_id)
 
     def person_scope(self, user_id: str, persona_id: str | None = None) -> Scope:
-        """Return the scope of a person of the organization."""
+        """Return the scope of the person whom the organization calls `user_id`; whether they exist is not checked."""
         return person_scope(self.principal.org_id, user_id, persona_id)
 
     def asked(self, name: str, default: str = "") -> str:

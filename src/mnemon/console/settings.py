@@ -71,7 +71,7 @@ async def keys(visit: PageRequest) -> PageContent:
 
 
 @action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html", field="name")
-async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
+async def create_key_from_form(visit: PageRequest, form: dict[str, str]) -> PageContent:
     """Create an API key from the form, and show the key, which cannot be shown again."""
     ticked = [word.removeprefix("grant:") for word in form if word.startswith("grant:")]
     everything = form.get("everything") == "yes"

@@ -26,6 +26,7 @@ from mnemon.vectors.text_vectors import enqueue_embedding
 log = structlog.get_logger(__name__)
 
 _IMPORT_PAGE_ROWS = 500
+_COUNT_STEP = "Export again if lines were lost; if you left some out yourself, write how many `rows` are left."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +144,7 @@ async def _collect_rows(
         if isinstance(value, dict) and value.get("end") is True:
             ended = True
             if value.get("rows") != total:
-                raise _line_error(number, f"says {value.get('rows')} rows, {total} came")
+                raise _line_error(number, f"says {value.get('rows')} rows, {total} came", _COUNT_STEP)
             continue
         if not isinstance(value, dict) or not isinstance(value.get("row"), dict):
             raise _line_error(number, "is no row (`table`, `row`)")
@@ -221,10 +222,10 @@ async def _reapply_forgettings(tx: Tx, scope: Scope) -> Counter[str]:
     return gone
 
 
-def _line_error(number: int, why: str) -> Invalid:
-    """Return the Invalid error that names a line of the import and what is wrong with it."""
+def _line_error(number: int, why: str, next_step: str = "Send the lines of an export unchanged.") -> Invalid:
+    """Return the Invalid error that names a line of the import, what is wrong with it, and the next step."""
     return Invalid(
-        f"Line {number} {why}. Send the lines of an export unchanged.",
+        f"Line {number} {why}. {next_step}",
         code="bad_export",
         faults=(FieldFault(pointer=f"/{number - 1}", detail=why),),
     )

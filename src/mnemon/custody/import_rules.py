@@ -24,6 +24,8 @@ AdmitRow = Callable[[int, str, Mapping[str, Any]], Mapping[str, Any]]
 TRUSTED_TABLES = frozenset({"memories", "memory_versions", "todos"})
 AGENT_STATE_TABLES = frozenset({"agent_states", "agent_state_journal"})
 DONE_STATUS = "done"
+_COUNT_AGAIN = "and write in the last line how many `rows` are left"
+"""The last line's count, by which a file that was cut short is noticed, has to fit the lines that are sent."""
 
 
 def admit_any_row(number: int, table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -40,14 +42,15 @@ def bound_key_rule(*, agent_state: bool) -> AdmitRow:
             raise _refusal_error(
                 number,
                 "claims the operator's trust, and this key speaks for one person",
-                "Leave the line out, or import with a key that is not bound to a person.",
+                f"Import with a key that is not bound to a person; or leave out the line and those that name its id, "
+                f"{_COUNT_AGAIN}.",
                 code="key_bound_to_user",
             )
         if table in AGENT_STATE_TABLES and not agent_state:
             raise _refusal_error(
                 number,
                 f"belongs to {table}, and this key lacks the scope `agent-state:write`",
-                "Leave the lines of that table out, or import with a key that has the scope.",
+                f"Import with a key that has the scope; or leave out the lines of that table, {_COUNT_AGAIN}.",
                 code="missing_scope",
             )
         return without_stored_answer(row) if table == "reflections" else row

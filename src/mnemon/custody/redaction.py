@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mnemon.custody import tables
@@ -11,6 +12,7 @@ from mnemon.custody.ledger import ForgetTally
 from mnemon.custody.tables import OWNER_COLUMNS, SQL, UNREDACTED_TABLES, OwnedTable, owned_tables
 from mnemon.custody.traces import ForgottenTraces
 from mnemon.db.tx import Row, Tx
+from mnemon.event_loop import run_off_loop
 from mnemon.scope import Scope
 
 WHOLE_ROW_TABLES = frozenset({
@@ -91,9 +93,8 @@ async def _redact_table(
     for row in await tables.rows_mentioning(tx, scope, table, traces.search_hints):
         # In messages of people and tools only the words themselves are covered, elsewhere the whole sentence.
         sentences = not (table.name == "messages" and row["role"] in _VERBATIM_ROLES)
-        changed = {
-            c: new for c in table.text_columns if (new := traces.redact_json(row[c], sentences=sentences)) != row[c]
-        }
+        texts = {column: row[column] for column in table.text_columns}
+        changed = await run_off_loop(len(str(texts)), partial(_redacted_texts, texts, traces, sentences=sentences))
         fixed = [column for column in UNCHANGEABLE_COLUMNS.get(table.name, ()) if column in changed]
         for column in fixed:
             del changed[column]
@@ -103,6 +104,12 @@ async def _redact_table(
             tally.redacted[table.name] += 1
             done.append(row)
     return done
+
+
+def _redacted_texts(texts: Mapping[str, Any], traces: ForgottenTraces, *, sentences: bool) -> dict[str, Any]:
+    """Return those of a row's texts, by column, that have a trace, with the traces covered."""
+    covered = {column: traces.redact_json(text, sentences=sentences) for column, text in texts.items()}
+    return {column: text for column, text in covered.items() if text != texts[column]}
 
 
 def _row_key(table: OwnedTable, row: Row) -> list[object]:

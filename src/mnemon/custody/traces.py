@@ -101,11 +101,14 @@ class ForgottenTraces:
     @cached_property
     def search_hints(self) -> tuple[str, ...]:
         """Words of which every text with a trace contains at least one; for finding such texts in the database."""
-        # The longest word of a phrase stands for it: every text with the phrase has it.
-        longest = {
-            max(found, key=len) for phrase in self.phrases if (found := words_of(phrase)) and _is_specific_enough(found)
+        # One word of a phrase stands for it, since every text with the phrase has it. By a common one, as `lives`, most
+        # of a person's messages would be read and searched for nothing.
+        standing = {
+            max(found, key=lambda word: (word in self.marks, word not in COMMON_WORDS, len(word)))
+            for phrase in self.phrases
+            if (found := words_of(phrase)) and _is_specific_enough(found)
         }
-        spelt = longest | self.marks
+        spelt = standing | self.marks
         return tuple(sorted({form for word in spelt for form in (word, word.upper(), word.title())}))
 
     def certain_traces(self) -> "ForgottenTraces":

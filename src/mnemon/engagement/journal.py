@@ -284,7 +284,7 @@ def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypo
 
 
 def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownAsked | UnknownAnswered) -> Engagement:
-    """Return the document with the unknown added, or its answer, unless it is there already."""
+    """Return the document with the unknown or its first answer added; an answer drops the oldest above the limits."""
     if isinstance(delta, UnknownAsked):
         if any(each.id == delta.unknown for each in document.unknowns):
             return document
@@ -301,7 +301,7 @@ def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownA
 
 
 def _replace_hypothesis(document: Engagement, changed: Hypothesis) -> Engagement:
-    """Return the document with the changed hypothesis in the place of the one with its id."""
+    """Return the document with the hypothesis changed, without the oldest archived and answered above the limits."""
     hypotheses = tuple(changed if each.id == changed.id else each for each in document.hypotheses)
     return _drop_oldest(replace(document, hypotheses=hypotheses))
 

@@ -125,7 +125,7 @@ async def unclaim_work(tx: Tx, item: WorkItem) -> None:
 
 
 async def lock_work(tx: Tx, item: WorkItem) -> None:
-    """Lock the item's `work` row; raise LeaseLost where another runner has it: then nothing must be committed."""
+    """Lock the item's `work` row; raise LeaseLost if this runner no longer has it: then nothing must be committed."""
     if await tx.fetch_one_or_none(SQL["hold"], **_fence_params(item)) is None:
         raise LeaseLost("Another runner took this work over; it will finish it.")
 

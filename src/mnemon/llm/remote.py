@@ -109,7 +109,8 @@ class RemoteLlm:
                 match piece:
                     case TextPiece(text=text) if len(text) > left:
                         # The usage is unknown here: servers send it with the last chunk.
-                        yield TextPiece(text=storable_text(text[:left]))
+                        if left:
+                            yield TextPiece(text=storable_text(text[:left]))
                         yield ReplyFinished(usage=call.record_success(Usage()), reason="length", cut=True)
                         return
                     case TextPiece(text=text):

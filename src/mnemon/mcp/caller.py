@@ -8,7 +8,7 @@ from mnemon.access.grants import Grant, Principal, other_person_error
 from mnemon.access.idempotency import check_key
 from mnemon.access.keys import authenticate
 from mnemon.access.rate import RateLimit
-from mnemon.errors import Invalid, NotAllowed, Unauthenticated
+from mnemon.errors import Invalid, Unauthenticated
 from mnemon.input_checks import check_name
 from mnemon.runs.tokens import authenticate_run_token, parse_run_token
 from mnemon.scope import Scope, person_scope
@@ -63,10 +63,13 @@ async def authenticate_request(request: Request, services: Services, rate_limit:
     principal = await authenticate(services.db, bearer.strip())
     # Counted before the names are looked up, so that refused requests count too.
     rate_limit.count_request(principal.org_id, principal.key_id)
-    names = {name: _parse_name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
+    names = {name: _parse_name(name, request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
     tools = request.query_params.get("tools") or None
     if tools not in (None, SERVER_MEMORY_TOOLS):
-        raise Invalid(f"`tools` in the address is `{SERVER_MEMORY_TOOLS}`, or left out for Mnemon's own tools.")
+        raise Invalid(
+            f"`tools` in the address is `{SERVER_MEMORY_TOOLS}`, or left out for Mnemon's own tools.",
+            code="invalid_request",
+        )
     caller = await _caller_for_person(services, principal, **names)
     key = request.headers.get("Idempotency-Key")
     return replace(caller, server_memory=tools is not None, idempotency_key=None if key is None else check_key(key))
@@ -140,15 +143,15 @@ def as_tool_caller(caller: McpCaller, services: Services) -> Caller:
     )
 
 
-def _parse_name(text: str | None) -> str | None:
-    """Return a person's, persona's or session's name from the URL; None if blank; raise NotAllowed if invalid."""
-    if text is None or not text.strip():
+def _parse_name(name: str, text: str | None) -> str | None:
+    """Return a person's, persona's or session's name from the URL, None if left out; raise Invalid as the API does."""
+    if text is None:
         return None
-    if len(text) > MAX_NAME_CHARS:
-        raise NotAllowed(
-            f"A name in the address is too long. Send at most {MAX_NAME_CHARS} characters.", code="bad_name"
-        )
     try:
+        if not text.strip():
+            raise ValueError("is blank; name one, or leave it out")
+        if len(text) > MAX_NAME_CHARS:
+            raise ValueError(f"is too long; send at most {MAX_NAME_CHARS} characters")
         return check_name(text)
     except ValueError as error:
-        raise NotAllowed(f"A name in the address {error}.", code="bad_name") from None
+        raise Invalid(f"`{name}` in the address {error}.", code="invalid_request") from None

@@ -1,6 +1,5 @@
 """MCP over streamable HTTP at `/mcp`, with the same keys as the API."""
 
-import json
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,7 +8,6 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import INVALID_REQUEST, PARSE_ERROR
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -30,10 +28,13 @@ from mnemon.errors import (
 from mnemon.event_loop import run_off_loop
 from mnemon.logs import note_error
 from mnemon.mcp.caller import McpCaller, authenticate_request
+from mnemon.mcp.messages import fault_number, find_message_fault
 from mnemon.mcp.server import make_server
 from mnemon.services import Services
 from mnemon.settings import Settings
 
+_REFUSED = -32001
+"""The JSON-RPC number of an error that is not about the message: the key, the person, the rate limit."""
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -73,7 +74,7 @@ class McpDoor:
         # A body may have megabytes, which are not parsed on the event loop.
         fault = await run_off_loop(len(body), lambda: find_message_fault(body)) if scope["method"] == "POST" else None
         if fault is not None:
-            await _refusal_response(fault)(scope, receive, send)
+            await _refusal_response(fault, fault_number(fault))(scope, receive, send)
             return
         await self._manager.handle_request(scope, _replay_body(body, receive), send)
 
@@ -87,37 +88,6 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
         return unread.pop() if unread else await receive()
 
     return received
-
-
-def find_message_fault(body: bytes) -> Malformed | None:
-    """Return the error for a body that is no JSON-RPC message, with what to send; None if it is one."""
-    try:
-        message = json.loads(body)
-    except (ValueError, RecursionError):
-        return Malformed("The body is not JSON. Send valid JSON.", code="malformed_json")
-    fault = _shape_fault(message)
-    return None if fault is None else Malformed(fault, code="malformed_message")
-
-
-def _shape_fault(message: object) -> str | None:
-    """Say why the JSON is no JSON-RPC message; None if it is one.
-
-    The library takes a request whose id it cannot use for a notification: it answers 202 and does nothing.
-    """
-    if isinstance(message, list):
-        return "MCP takes one message in a request, not a batch. Send each message in a request of its own."
-    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        return 'This is no JSON-RPC message. Send an object with "jsonrpc": "2.0", "id", "method" and "params".'
-    identified = "id" in message and (
-        isinstance(message["id"], str) or (isinstance(message["id"], int) and not isinstance(message["id"], bool))
-    )
-    if "id" in message and not identified and "error" not in message:
-        return "The `id` of a request is a string or an integer. Send one, or leave it out for a notification."
-    if not isinstance(message.get("method"), str) and not ({"result", "error"} & message.keys()):
-        return "The message names no `method`. Send one, such as `tools/list`."
-    if not isinstance(message.get("params"), dict | None):
-        return "The `params` of a message are an object. Send them by name."
-    return None
 
 
 def check_request(request: Request, *, loopback: bool) -> None:
@@ -195,14 +165,12 @@ async def checked_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
     return caller
 
 
-def _refusal_response(error: MnemonError) -> JSONResponse:
+def _refusal_response(error: MnemonError, number: int = _REFUSED) -> JSONResponse:
     """Return an error as a JSON-RPC error, as the protocol wants it, with the HTTP status of its cause."""
     note_error(error)
-    number = -32001
     match error:
         case Malformed():
             status, headers = 400, {}
-            number = PARSE_ERROR if error.code == "malformed_json" else INVALID_REQUEST
         case RateLimited(retry_after=seconds):
             status, headers = 429, {"Retry-After": str(seconds)}
         case Unavailable():

@@ -17,6 +17,7 @@ from mcp.shared.message import SessionMessage
 
 from mnemon.errors import MnemonError
 from mnemon.mcp.caller import McpCaller
+from mnemon.mcp.messages import answer_unread
 from mnemon.mcp.server import make_server
 from mnemon.services import Services
 
@@ -37,11 +38,8 @@ async def serve_stdio(services: Services, admit: Callable[[], Awaitable[McpCalle
     server = make_server(services, admit_caller)
     async with stdio_server() as (incoming, outgoing):
         unanswered = OpenRequests()
-        await server.run(
-            RequestReader(incoming, unanswered),
-            ResponseWriter(outgoing, unanswered),
-            server.create_initialization_options(),
-        )
+        writer = ResponseWriter(outgoing, unanswered)
+        await server.run(RequestReader(incoming, unanswered, writer), writer, server.create_initialization_options())
 
 
 class OpenRequests:
@@ -100,8 +98,25 @@ class _Wrapped:
         await self.aclose()
 
 
+class ResponseWriter(_Wrapped):
+    """The messages to the client."""
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send a message, and note the request that it answers."""
+        await self._inner.send(item)
+        self._unanswered.note_written(item.message)
+
+
 class RequestReader(_Wrapped):
-    """The messages of the client; their end comes only when every request among them is answered."""
+    """The messages of the client; their end comes only when every request among them is answered.
+
+    A line that is no message is answered here: the MCP library would leave it without an answer.
+    """
+
+    def __init__(self, inner: Any, unanswered: OpenRequests, writer: ResponseWriter) -> None:
+        """Keep the stream of the MCP library, the open requests, and where lines that are no message are answered."""
+        super().__init__(inner, unanswered)
+        self._writer = writer
 
     @property
     def last_context(self) -> Any:
@@ -112,29 +127,26 @@ class RequestReader(_Wrapped):
         """Return this stream."""
         return self
 
-    async def __anext__(self) -> SessionMessage | Exception:
+    async def __anext__(self) -> SessionMessage:
         """Return the next message; raise StopAsyncIteration at the end."""
         try:
             return await self.receive()
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message; raise EndOfStream at the end."""
+    async def receive(self) -> SessionMessage:
+        """Return the next message, after answering lines that are none; raise EndOfStream at the end."""
+        while isinstance(item := await self._receive_item(), Exception):
+            if (answer := answer_unread(item)) is not None:
+                await self._writer.send(SessionMessage(answer))
+        self._unanswered.note_read(item.message)
+        return item
+
+    async def _receive_item(self) -> SessionMessage | Exception:
+        """Return the next message, or the library's error for a line that is none; raise EndOfStream at the end."""
         try:
             item: SessionMessage | Exception = await self._inner.receive()
         except anyio.EndOfStream:
             await self._unanswered.wait_until_answered()
             raise
-        if isinstance(item, SessionMessage):
-            self._unanswered.note_read(item.message)
         return item
-
-
-class ResponseWriter(_Wrapped):
-    """The messages to the client."""
-
-    async def send(self, item: SessionMessage, /) -> None:
-        """Send a message, and note the request that it answers."""
-        await self._inner.send(item)
-        self._unanswered.note_written(item.message)

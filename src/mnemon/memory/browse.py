@@ -11,7 +11,7 @@ from mnemon.errors import Malformed, NotFound
 from mnemon.memory import store
 from mnemon.memory.claims import sort_by_trust
 from mnemon.memory.entities.store import load_aliases
-from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.lifecycle import ArchiveStatus, has_same_words
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.version_quotes import versions_with_quotes
 from mnemon.scope import Scope
@@ -51,7 +51,10 @@ async def list_memories(
 
 
 async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[MemoryVersion]:
-    """Return every version of a memory with its own quotes, in the order of validity, the current one last."""
+    """Return every version of a memory with its own quotes, in the order of validity, the current one last.
+
+    A text that a withdrawal restored is one version, as if it had never been replaced.
+    """
     memory = await get_memory(tx, scope, memory_id)
     recorded = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
     quotes = (await store.recorded_quotes(tx, scope, [memory_id], most=MOST_QUOTES)).get(memory_id, ())
@@ -72,7 +75,21 @@ async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Memory
         mentions=memory.mentions,
         current=True,
     )
-    return versions_with_quotes([*past, current], quotes, most=store.MOST_PROVENANCE)
+    shown = [one for one in (*past, current) if not _is_continued(one, (*past, current))]
+    return versions_with_quotes(shown, quotes, most=store.MOST_PROVENANCE)
+
+
+def _is_continued(one: MemoryVersion, versions: Sequence[MemoryVersion]) -> bool:
+    """Say whether a later version has the same words of the same source since the same time.
+
+    A withdrawal restores a text so; the earlier version stays on record with an empty span.
+    """
+    return one.valid_to == one.valid_from and any(
+        other.number > one.number
+        and (other.valid_from, other.origin) == (one.valid_from, one.origin)
+        and has_same_words(other.content, one.content)
+        for other in versions
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from mnemon.memory.fact import Fact
-from mnemon.memory.lifecycle import OVERTAKEN, ArchiveReason, ArchiveStatus, has_same_words, may_revive
+from mnemon.memory.lifecycle import AGREED, OVERTAKEN, ArchiveReason, ArchiveStatus, has_same_words, may_revive
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.ranking import RankedItem
 from mnemon.memory.trust import Trust, outranks, speaks_for_person, trust_rank
@@ -103,20 +103,40 @@ def archive_overtaken(under_key: Iterable[StoredMemory], persona_id: str | None,
     They contradicted a memory whose place a later statement of the person has taken.
     """
     return [
-        replace(
-            one,
-            status=ArchiveStatus.ARCHIVED,
-            archive_reason=ArchiveReason.OUTDATED,
-            archived_at=at,
-            valid_to=at,
-            note=OVERTAKEN,
-        )
+        archive_claim(one, at, OVERTAKEN)
         for one in under_key
         if one.claim_of is not None
         and one.persona_id == persona_id
         and one.status is ArchiveStatus.ACTIVE
         and speaks_for_person(one.trust)
     ]
+
+
+def archive_agreed(under_key: Iterable[StoredMemory], at: datetime) -> list[StoredMemory]:
+    """Return the active claims among the memories under a key that say what they contradicted now says, as archived.
+
+    They are statements that support the fact, so they stay on record for the case that its source is withdrawn.
+    """
+    active = [one for one in under_key if one.status is ArchiveStatus.ACTIVE]
+    facts = {(one.persona_id, one.memory_key): one for one in active if one.claim_of is None}
+    pairs = [(one, _find_contradicted(one, facts)) for one in active if one.claim_of is not None]
+    return [
+        archive_claim(claim, at, AGREED)
+        for claim, fact in pairs
+        if fact is not None and has_same_words(claim.content, fact.content)
+    ]
+
+
+def archive_claim(claim: StoredMemory, at: datetime, note: str) -> StoredMemory:
+    """Return the claim as archived by a rule, which the note names."""
+    return replace(
+        claim,
+        status=ArchiveStatus.ARCHIVED,
+        archive_reason=ArchiveReason.OUTDATED,
+        archived_at=at,
+        valid_to=at,
+        note=note,
+    )
 
 
 def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
@@ -151,7 +171,7 @@ def sort_by_trust(claims: Iterable[S]) -> list[S]:
     return sorted(claims, key=lambda one: (-trust_rank(one.trust), -one.updated_at.timestamp(), one.id))
 
 
-def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], Claimable]) -> Claimable | None:
+def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], S]) -> S | None:
     """Return the memory that a claim contradicts, preferably a more trusted one; None if none is stored."""
     # A memory private to the claim's own persona comes before one that all personas see.
     # dict.fromkeys removes the repetition if the claim is not private, and keeps the order.

@@ -4,18 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mnemon.db.tx import Tx
-from mnemon.errors import Conflict, Invalid, NotFound, Stale
+from mnemon.errors import Conflict, NotFound
 from mnemon.memory import store
+from mnemon.memory.claims import archive_agreed
+from mnemon.memory.edit_refusals import (
+    refuse_if_outranked,
+    refuse_if_replaced,
+    refuse_if_stale,
+    refuse_pinned_claim,
+    refuse_rule_note,
+)
 from mnemon.memory.fact import API, Fact, FactEntity
 from mnemon.memory.importance import CRITICAL, unquoted_confidence
-from mnemon.memory.keys import withdrawn_key
-from mnemon.memory.lifecycle import (
-    RULE_NOTES,
-    ArchiveReason,
-    ArchiveStatus,
-    status_after_archive,
-    status_after_restore,
-)
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, rewrite_content
 from mnemon.memory.remember import remember_facts, store_vectors
@@ -61,11 +62,11 @@ async def edit_memory(
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _load_memory(tx, scope, memory_id)
     # Checked under the person's lock, so that the memory cannot change in between.
-    _refuse_if_stale(held, version)
-    _refuse_rule_note(edit.reason)
-    refuse_if_outranked(held, edit.source)
+    refuse_if_stale(held, version)
+    refuse_rule_note(edit.reason)
+    refuse_if_outranked(held, edit.source, changes_text=edit.content is not None, acts=_named_acts(edit))
     refuse_if_replaced(held, edit.status)
-    _refuse_pinned_claim(held, edit)
+    refuse_pinned_claim(held, edit.pinned)
     change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
         if held.claim_of is not None:
@@ -85,56 +86,35 @@ async def edit_memory(
         updated_at=tx.now,
     )
     memory = _apply_status(memory, edit, tx)
-    change = replace(change, memory=memory)
+    return await _store_change(tx, scope, replace(change, memory=memory), vectors, was=held.status)
+
+
+def _named_acts(edit: MemoryEdit) -> list[str]:
+    """Return in words what the edit does besides changing the text."""
+    return [
+        *([] if edit.pinned is None else ["pin it" if edit.pinned else "unpin it"]),
+        *([] if edit.importance is None else ["change its importance"]),
+        *([] if edit.status is None else ["archive it" if edit.status is ArchiveStatus.ARCHIVED else "restore it"]),
+    ]
+
+
+async def _store_change(
+    tx: Tx, scope: Scope, change: MemoryChange, vectors: TextVectors | None, *, was: ArchiveStatus
+) -> StoredMemory:
+    """Write a change by hand with its vectors, end the claims that now say the same, and return the memory."""
+    memory = change.memory
     await store.write_changes(tx, scope, [change])
-    await store_vectors(tx, scope, [change], vectors, revision=revision)
+    under_key = await store.under_key(tx, scope, memory.claim_of or memory.memory_key)
+    agreed = archive_agreed(under_key, tx.now)
+    if was is ArchiveStatus.ARCHIVED and any(one.id == memory.id for one in agreed):
+        raise Conflict(
+            "The memory that this claim contradicted now says the same. Leave the claim archived, or change that "
+            "memory."
+        )
+    ended = [replace(one, revision=memory.revision) for one in agreed if one.id != memory.id]
+    await store.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in ended])
+    await store_vectors(tx, scope, [change], vectors, revision=memory.revision)
     return (await store.with_provenance(tx, scope, [memory]))[0]
-
-
-def _refuse_if_stale(held: StoredMemory, version: int | None) -> None:
-    """Raise Stale if a version is given and the memory's text has another."""
-    if version is not None and version != held.version:
-        raise Stale(
-            f"The memory is at version {held.version}, not {version}. Read it again and send the change with the "
-            "version you read in If-Match."
-        )
-
-
-def _refuse_rule_note(reason: str | None) -> None:
-    """Raise Invalid for a reason in the very words by which the rules mark what they did themselves."""
-    if (reason or "").strip() in RULE_NOTES:
-        raise Invalid("This reason is Mnemon's own word for something that it did. Give the reason in other words.")
-
-
-def _refuse_pinned_claim(held: StoredMemory, edit: MemoryEdit) -> None:
-    """Raise Conflict if the edit pins a claim."""
-    if edit.pinned and held.claim_of is not None:
-        raise Conflict(
-            "A claim cannot be pinned: a more trusted source says otherwise. An operator, or whoever is trusted as "
-            "much as that source, has to state it (`source: operator`) or correct the memory that it contradicts; "
-            "then pin that memory.",
-            code="claim",
-        )
-
-
-def refuse_if_outranked(held: StoredMemory | MemoryVersion, source: str) -> None:
-    """Raise Conflict if the memory, or its version, comes from a more trusted source than the change."""
-    if outranks(held.trust, trust_of(source)):
-        raise Conflict(
-            f"This memory comes from a more trusted source ({held.trust}) than the change ({trust_of(source)}). State "
-            "the change with `POST /api/memories`: it is kept beside this one as a claim.",
-            code="outranked",
-        )
-
-
-def refuse_if_replaced(held: StoredMemory, status: ArchiveStatus | None) -> None:
-    """Raise Conflict if a withdrawn memory is to become active although another one has its place."""
-    if status is ArchiveStatus.ACTIVE and held.memory_key.endswith(withdrawn_key("", held.id)):
-        raise Conflict(
-            "The source of this memory was withdrawn, and another memory has its place. State it again with "
-            "`POST /api/memories`.",
-            code="replaced",
-        )
 
 
 def _attribute_to(memory: StoredMemory, source: str) -> StoredMemory:
@@ -228,15 +208,15 @@ async def restore_memory(
     """Make an archived memory active again; with a version's number, also bring back that version's text."""
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _load_memory(tx, scope, memory_id)
-    refuse_if_outranked(held, source)
+    refuse_if_outranked(held, source, acts=["restore it"])
     refuse_if_replaced(held, ArchiveStatus.ACTIVE)
-    _refuse_rule_note(reason)
+    refuse_rule_note(reason)
     change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if version is not None:
         earlier = await _find_version(tx, scope, held, version)
         if earlier is not None and earlier.content != held.content:
             # The text comes back in its source's name, so nobody may bring back more than they may say.
-            refuse_if_outranked(earlier, source)
+            refuse_if_outranked(earlier, source, changes_text=True, acts=["bring it back as it was"])
             change = rewrite_content(held, earlier.content, at=tx.now, reason=reason, revision=revision)
             if outranks(held.trust, earlier.trust):
                 # Whoever brings back a text that was trusted less vouches for it.
@@ -256,10 +236,7 @@ async def restore_memory(
     if memory.status is ArchiveStatus.ARCHIVED or version is None:
         memory = _activate_memory(memory)
     memory = replace(memory, revision=revision, updated_at=tx.now, note=reason)
-    change = replace(change, memory=memory)
-    await store.write_changes(tx, scope, [change])
-    await store_vectors(tx, scope, [change], vectors, revision=revision)
-    return (await store.with_provenance(tx, scope, [memory]))[0]
+    return await _store_change(tx, scope, replace(change, memory=memory), vectors, was=held.status)
 
 
 async def _load_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:

@@ -25,9 +25,9 @@ _KEY_ATTRIBUTES = frozenset({
     "marital_status", "medical_condition", "moved_to", "residence",
 })  # fmt: skip
 _KEY_ATTRIBUTE_WORDS = frozenset({
-    "allergic", "allergies", "allergy", "birthday", "deadline", "deadlines", "diagnosis", "diet",
-    "dietary", "disability", "intolerance", "intolerances", "launch", "medication", "medications", "medicine",
-    "pregnancy", "prescription",
+    "allergic", "allergies", "allergy", "birthday", "ceo", "cfo", "cofounder", "cto", "deadline", "deadlines",
+    "diagnosis", "diet", "dietary", "disability", "founder", "intolerance", "intolerances", "launch", "medication",
+    "medications", "medicine", "pregnancy", "prescription",
 })  # fmt: skip
 """Words that make an attribute a key fact wherever they stand in it: `nut_allergy`, `deadline_of_the_beta`."""
 _KEY_FACT = re.compile(

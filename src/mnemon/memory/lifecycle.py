@@ -46,6 +46,10 @@ SET_ASIDE = "said before a more trusted source said otherwise"
 """The note of a claim that would not be one if a withdrawn source had never spoken."""
 OVERTAKEN = "said before the person said otherwise, and that became the fact"
 """The note of a person's claim that a later statement of theirs replaced, in the place of an archived memory."""
+AGREED = "the memory that it contradicted now says the same"
+"""The note of a claim whose fact has come to say what the claim says."""
+CORRECTED = "its source has since said what the memory says"
+"""The note of a claim whose own source no longer contradicts the fact."""
 WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
 """The note of a memory that was a claim before, until it is stated anew."""
 
@@ -86,7 +90,7 @@ def archive_note(reason: ArchiveReason) -> str:
 
 ARCHIVE_NOTES = frozenset(map(archive_note, ArchiveReason))
 """The reasons of versions that were archived when another statement took their place."""
-RULE_NOTES = ARCHIVE_NOTES | {WITHDRAWN, SET_ASIDE, OVERTAKEN, WAS_CLAIM}
+RULE_NOTES = ARCHIVE_NOTES | {WITHDRAWN, SET_ASIDE, OVERTAKEN, AGREED, CORRECTED, WAS_CLAIM}
 """Notes and reasons by which the rules know what they did; a caller's own words must not pass for them."""
 
 

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.lifecycle import OVERTAKEN, SET_ASIDE, WITHDRAWN, ArchiveReason, ArchiveStatus
+from mnemon.memory.lifecycle import (
+    AGREED,
+    CORRECTED,
+    OVERTAKEN,
+    SET_ASIDE,
+    WITHDRAWN,
+    ArchiveReason,
+    ArchiveStatus,
+)
 from mnemon.memory.trust import Trust, mark_of, marked_text
 
 
@@ -19,6 +27,9 @@ class Provenance:
     end: int
     quote: str
     at: datetime
+
+
+_SET_ASIDE_NOTES = frozenset({SET_ASIDE, OVERTAKEN, AGREED, CORRECTED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +97,8 @@ class StoredMemory:
 
     @property
     def is_set_aside(self) -> bool:
-        """Say whether the memory is a claim that a rule archived, as its source was contradicted later."""
-        return self.archive_reason is ArchiveReason.OUTDATED and self.note in {SET_ASIDE, OVERTAKEN}
+        """Say whether the memory is a claim that a rule archived, because it contradicts nothing any more."""
+        return self.archive_reason is ArchiveReason.OUTDATED and self.note in _SET_ASIDE_NOTES
 
     @property
     def line(self) -> str:

@@ -4,6 +4,19 @@ select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and memory_key = any(%(keys)s)
   and (persona_id is null or persona_id = %(persona_id)s);
 
+-- name: with_claims
+-- The same with the claims against `facts` for any persona, and what those claims' own personas hold under these keys.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and memory_key = any(%(keys)s)
+  and (persona_id is null or persona_id = %(persona_id)s)
+union all
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and claim_of = any(%(facts)s)
+union all
+select f.* from memories c
+join memories f on f.org_id = c.org_id and f.user_id = c.user_id and f.persona_id = c.persona_id and f.memory_key = c.claim_of
+where c.org_id = %(org_id)s and c.user_id = %(user_id)s and c.claim_of = any(%(facts)s);
+
 -- name: under_key
 -- What is held under the key for any persona, and the claims that contradict it.
 select * from memories

@@ -11,10 +11,11 @@ from datetime import datetime
 from mnemon.db.tx import Tx
 from mnemon.event_loop import with_pauses
 from mnemon.memory import store, vector_store
-from mnemon.memory.claims import archive_overtaken, makes_claim
+from mnemon.memory.claims import archive_agreed, archive_claim, archive_overtaken, makes_claim
 from mnemon.memory.fact import Fact, QuoteLocation
 from mnemon.memory.importance import importance_after_use
 from mnemon.memory.keys import claim_key, content_hash, key_of_fact, legacy_claim_key
+from mnemon.memory.lifecycle import CORRECTED, WITHDRAWN, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, skip_if_known, update_memory
 from mnemon.memory.tombstones import find_forgotten
@@ -62,14 +63,15 @@ async def remember_facts(
         batch.apply_fact(number, fact, tx.new_id)
         async for number, fact in with_pauses(enumerate(facts), _FACTS_BETWEEN_PAUSES)
     ]
-    await store.write_changes(tx, scope, [*changes, *await _overtaken_claims(tx, scope, batch)])
+    ended = [*batch.ended_claims(), *await _overtaken_claims(tx, scope, batch)]
+    await store.write_changes(tx, scope, [*changes, *ended])
     await store.write_provenance(tx, scope, batch.grounds)
     await _raise_importance(tx, scope, batch)
     await store_vectors(tx, scope, changes, vectors, revision=stamp.revision)
     # Mere repeats change nothing that upkeep would look at.
     if any(change.outcome is MemoryOutcome.CREATED or change.displaced is not None for change in changes):
         await enqueue_after_write(tx, scope)
-    return await _load_results(tx, scope, changes)
+    return await _load_results(tx, scope, changes, ended)
 
 
 @dataclass(kw_only=True)
@@ -91,6 +93,15 @@ class FactBatch:
     """Statements to record: memory id, location of the quote, content hash."""
     taken: list[MemoryPlace] = field(default_factory=list)
     """Places of more trusted, archived memories that a fact of the person took."""
+    ended: set[MemoryPlace] = field(default_factory=set)
+    """Places of claims that were archived because they contradict nothing any more."""
+    claim_places: dict[str, set[MemoryPlace]] = field(init=False, default_factory=dict)
+    """Places of claims by the key that they contradict."""
+
+    def __post_init__(self) -> None:
+        """Index the claims among the memories."""
+        for place, one in self.held.items():
+            self._index_claim(place, one)
 
     @classmethod
     def empty(cls, stamp: WriteStamp, *, persona_id: str | None = None) -> "FactBatch":
@@ -122,7 +133,8 @@ class FactBatch:
                 outcome=MemoryOutcome.SKIPPED, memory=held, why=f"a more trusted source says otherwise: {held.trust}"
             )
         if held:
-            change = update_memory(held, self.past.get(held.id, ()), fact, self.stamp, extracted=self.extracted)
+            past = _standing_versions(self.past.get(held.id, ()))
+            change = update_memory(held, past, fact, self.stamp, extracted=self.extracted)
         else:
             claim_of = key if more_trusted else None
             change = create_memory(fact, self.stamp, id=new_id("mem"), persona_id=persona_id, claim_of=claim_of)
@@ -133,6 +145,7 @@ class FactBatch:
             if held and outranks(held.trust, change.memory.trust) and not held.is_withdrawn:
                 self.taken.append(place)
             self._record_change(place, change)
+            self._end_agreed(key)
             if fact.ground:
                 self.recorded.add(_statement_key(change.memory.id, fact.ground, digest))
                 self.grounds.append((change.memory.id, fact.ground, digest))
@@ -149,6 +162,8 @@ class FactBatch:
         past, at = self.past.get(more_trusted.id, ()), fact.valid_from or self.stamp.at
         claim = self.held.get(self._claim_place(persona_id, fact))
         change = skip_if_known(fact, more_trusted, past, at, denied_at=claim.stated_at if claim else None)
+        if change is not None and more_trusted.status is ArchiveStatus.ACTIVE:
+            self._end_corrected(self._claim_place(persona_id, fact), at)
         if change is None or not (change.versions or change.moved):
             return change
         if more_trusted.persona_id != persona_id:
@@ -156,6 +171,38 @@ class FactBatch:
             return replace(change, versions=(), moved={})
         self._record_change((more_trusted.persona_id, more_trusted.memory_key), change)
         return change
+
+    def _end_corrected(self, place: MemoryPlace, at: datetime) -> None:
+        """Archive a source's claim after the source has said what the fact says."""
+        claim = self.held.get(place)
+        # A statement of an earlier time does not take back what the source said since.
+        if claim is not None and claim.status is ArchiveStatus.ACTIVE and at >= claim.stated_at:
+            self._end_claim(place, archive_claim(claim, self.stamp.at, CORRECTED))
+
+    def _end_agreed(self, key: str) -> None:
+        """Archive the claims that say what the memory under the key now says."""
+        places = self.claim_places.get(key, set())
+        if not places:
+            return
+        personas = {None, *(persona for persona, _ in places)}
+        facts = [one for persona in personas if (one := self.held.get((persona, key))) is not None]
+        for claim in archive_agreed([*facts, *(self.held[place] for place in places)], self.stamp.at):
+            self._end_claim((claim.persona_id, claim.memory_key), claim)
+
+    def _end_claim(self, place: MemoryPlace, archived: StoredMemory) -> None:
+        """Put an archived claim into the batch, to be written with its changes."""
+        self.held[place] = replace(archived, revision=self.stamp.revision)
+        self.ended.add(place)
+
+    def ended_claims(self) -> list[MemoryChange]:
+        """Return the changes of the claims that ended, as they are after all facts."""
+        places = sorted(self.ended, key=lambda place: self.held[place].id)
+        return [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=self.held[place]) for place in places]
+
+    def _index_claim(self, place: MemoryPlace, one: StoredMemory) -> None:
+        """Note the place of a claim under the key that it contradicts."""
+        if one.claim_of is not None:
+            self.claim_places.setdefault(one.claim_of, set()).add(place)
 
     def _claim_place(self, persona_id: str | None, fact: Fact) -> MemoryPlace:
         """Return the place of the source's claim; each source has its own, even if another's name is similar."""
@@ -169,6 +216,7 @@ class FactBatch:
     def _record_change(self, place: MemoryPlace, change: MemoryChange) -> None:
         """Put a change into the batch's memories and versions, so that the next fact sees it."""
         self.held[place] = change.memory
+        self._index_claim(place, change.memory)
         known = {one.number: one for one in (*self.past.get(change.memory.id, ()), *change.versions)}
         for number, (since, until) in change.moved.items():
             one = known[number]
@@ -179,6 +227,12 @@ class FactBatch:
         self.past[change.memory.id] = tuple(in_order)
 
 
+def _standing_versions(past: Sequence[MemoryVersion]) -> tuple[MemoryVersion, ...]:
+    """Return the past versions without withdrawn states, beside which no statement has its place."""
+    # Withdrawn repeats stay: their numbers are taken.
+    return tuple(one for one in past if one.is_repeat or one.reason != WITHDRAWN)
+
+
 async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteStamp, *, extracted: bool) -> FactBatch:
     """Return the memories, versions, statements and tombstones that the facts may concern."""
     earliest: dict[str, datetime] = {}
@@ -186,7 +240,8 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
         at = fact.valid_from or stamp.at
         for key in (key_of_fact(fact), claim_key(fact), legacy_claim_key(fact)):
             earliest[key] = min(at, earliest.get(key, at))
-    held = {(one.persona_id, one.memory_key): one for one in await store.by_keys(tx, scope, earliest)}
+    found = await store.with_claims(tx, scope, earliest, map(key_of_fact, facts))
+    held = {(one.persona_id, one.memory_key): one for one in found}
     authors: dict[str, set[str]] = {}
     for fact in facts:
         authors.setdefault(key_of_fact(fact), set()).add(fact.said_by)
@@ -194,7 +249,8 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
     with_history = [
         one.id
         for one in held.values()
-        if earliest[one.memory_key] < one.valid_from or authors.get(one.memory_key, set()) - {one.origin}
+        if one.memory_key in earliest
+        and (earliest[one.memory_key] < one.valid_from or authors.get(one.memory_key, set()) - {one.origin})
     ]
     messages = {fact.ground.message_id for fact in facts if fact.ground}
     return FactBatch(
@@ -263,9 +319,12 @@ async def store_vectors(
         await enqueue_embedding(tx, scope)
 
 
-async def _load_results(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> list[RememberedFact]:
+async def _load_results(
+    tx: Tx, scope: Scope, changes: Sequence[MemoryChange], ended: Sequence[MemoryChange]
+) -> list[RememberedFact]:
     """Return the outcome of each remembered fact, with its memory as it is after all of them."""
     last = {change.memory.id: change.memory for change in changes}
+    last |= {change.memory.id: change.memory for change in ended if change.memory.id in last}
     shown = {one.id: one for one in await store.with_provenance(tx, scope, list(last.values()))}
     return [
         RememberedFact(outcome=change.outcome, memory=shown[change.memory.id], why=change.why) for change in changes

@@ -32,6 +32,16 @@ async def by_keys(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[StoredMemor
     return [memory_of(row) for row in rows]
 
 
+async def with_claims(tx: Tx, scope: Scope, keys: Iterable[str], facts: Iterable[str]) -> list[StoredMemory]:
+    """Return the memories under the keys that the persona may see, and every persona's claims against the facts' keys.
+
+    With each claim comes what its own persona holds under that key.
+    """
+    named = {"keys": list(set(keys)), "facts": list(set(facts))}
+    rows = await tx.fetch_all(SQL["with_claims"], **scope.owner_params, persona_id=scope.persona_id, **named)
+    return list({row["id"]: memory_of(row) for row in rows}.values())
+
+
 async def by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[StoredMemory]:
     """Return the person's memories with these ids, in the order of the ids."""
     if not ids:

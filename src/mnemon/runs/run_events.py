@@ -62,7 +62,7 @@ class EventRecorder:
             await self._flush_pieces()
 
     async def _flush_pieces(self) -> None:
-        """Store the collected pieces of text as one event; the caller holds the lock."""
+        """Store the collected pieces of text as one event, if there are any; the caller holds the lock."""
         if self._pieces:
             text = "".join(self._pieces)
             self._pieces.clear()

@@ -2,16 +2,19 @@
 
 An entity is what memories are about; an observation is one such memory; a relation is a memory of the fact type
 `relationship`. So what conversations taught is in the graph, and what is written into the graph is recalled.
+
+A name means the entity whose key has the same slug, however it is written, since memories are stored by that slug.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mnemon.db.tx import Tx
 from mnemon.memory.entities.overview import EntityOverview, entity_overviews
 from mnemon.memory.entities.store import list_mentions, load_aliases
 from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType
-from mnemon.memory.keys import content_hash
+from mnemon.memory.keys import content_hash, make_slug, split_key
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.trust import Trust
 from mnemon.scope import Scope
@@ -34,6 +37,8 @@ class GraphNode:
     name: str
     entity_type: str
     observations: tuple[str, ...]
+    slugs: frozenset[str]
+    """Slugs of the names by which it is found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,11 @@ class GraphEdge:
     target: str
     relation_type: str
 
+    @property
+    def slugs(self) -> tuple[str, str, str]:
+        """Return what is equal for two spellings of one relation: the slugs of source, relation and target."""
+        return make_slug(self.source), make_slug(self.relation_type), make_slug(self.target)
+
 
 @dataclass(frozen=True, kw_only=True)
 class KnowledgeGraph:
@@ -52,19 +62,54 @@ class KnowledgeGraph:
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
 
-    def subgraph_of(self, names: Iterable[str]) -> "KnowledgeGraph":
-        """Return the graph of these entities and the relations that touch one of them."""
-        wanted = set(names)
-        return KnowledgeGraph(
-            nodes=tuple(node for node in self.nodes if node.name in wanted),
-            edges=tuple(edge for edge in self.edges if edge.source in wanted or edge.target in wanted),
-        )
+    def open_nodes(self, names: Iterable[str]) -> "KnowledgeGraph":
+        """Return the graph of the entities of these names and the relations that touch one of them."""
+        wanted = set(map(make_slug, names))
+        return self._around_nodes([node for node in self.nodes if node.slugs & wanted], wanted)
 
     def search_nodes(self, query: str) -> "KnowledgeGraph":
         """Return the entities whose name, type or observation contains the query, with their relations."""
-        words = query.casefold()
-        found = [n.name for n in self.nodes if any(words in text.casefold() for text in _node_texts(n))]
-        return self.subgraph_of(found)
+        words, slug = query.casefold(), make_slug(query)
+        found = [
+            node
+            for node in self.nodes
+            if any(words in text.casefold() for text in _node_texts(node))
+            or (slug and any(slug in one for one in node.slugs))
+        ]
+        return self._around_nodes(found, set())
+
+    def _around_nodes(self, nodes: Sequence[GraphNode], wanted: set[str]) -> "KnowledgeGraph":
+        """Return the graph of these entities and the relations that touch them or a name with one of these slugs."""
+        touched = wanted.union(*(node.slugs for node in nodes))
+        edges = tuple(edge for edge in self.edges if not touched.isdisjoint((edge.slugs[0], edge.slugs[2])))
+        return KnowledgeGraph(nodes=tuple(nodes), edges=edges)
+
+
+class EntityNames:
+    """The entities by name; names with the same slug mean the same entity."""
+
+    def __init__(self, entities: Sequence[EntityOverview]) -> None:
+        """Index the entities by the slugs of their names."""
+        by_slug: dict[str, list[EntityOverview]] = defaultdict(list)
+        for entity in entities:
+            for slug in sorted(entity_slugs(entity)):
+                by_slug[slug].append(entity)
+        self._by_slug: Mapping[str, list[EntityOverview]] = dict(by_slug)
+
+    def find_entity(self, name: str) -> EntityOverview | None:
+        """Return the entity of this name; None if there is none."""
+        # Two entities of different types may share a slug: the one that is written like this comes first.
+        found = sorted(self._by_slug.get(make_slug(name), ()), key=lambda entity: entity.label != name)
+        return found[0] if found else None
+
+    def label_of(self, name: str) -> str:
+        """Return how the graph writes this name: as its entity does, or as given if there is no such entity."""
+        entity = self.find_entity(name)
+        return name if entity is None else entity.label
+
+    def relabel_edge(self, edge: GraphEdge) -> GraphEdge:
+        """Return the relation with its ends written as the graph writes their entities."""
+        return replace(edge, source=self.label_of(edge.source), target=self.label_of(edge.target))
 
 
 async def load_entities(tx: Tx, scope: Scope) -> list[EntityOverview]:
@@ -72,22 +117,46 @@ async def load_entities(tx: Tx, scope: Scope) -> list[EntityOverview]:
     return entity_overviews(await list_mentions(tx, scope), await load_aliases(tx, scope))
 
 
+def new_node(name: str, entity_type: str, observations: Iterable[str]) -> GraphNode:
+    """Return an entity that is to be created."""
+    return GraphNode(
+        name=name,
+        entity_type=entity_type,
+        observations=distinct_texts(observations),
+        slugs=frozenset({make_slug(name)}),
+    )
+
+
+def distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts without those that say the same as an earlier one, as memories are compared."""
+    first: dict[str, str] = {}
+    for text in texts:
+        first.setdefault(content_hash(text), text)
+    return tuple(first.values())
+
+
 def build_graph(entities: Sequence[EntityOverview]) -> KnowledgeGraph:
     """Return the graph of these entities: a node each, and the relations that their memories state."""
     nodes = tuple(
         GraphNode(
-            name=e.label, entity_type=_stated_type(e), observations=tuple(m.content for m in entity_observations(e))
+            name=e.label,
+            entity_type=_stated_type(e),
+            observations=tuple(m.content for m in entity_observations(e)),
+            slugs=entity_slugs(e),
         )
         for e in entities
     )
-    # A dict, to drop duplicates and keep the order.
-    edges = {edge: None for entity in entities for memory in entity.memories if (edge := edge_of(memory)) is not None}
-    return KnowledgeGraph(nodes=nodes, edges=tuple(edges))
+    names = EntityNames(entities)
+    stated = [edge for entity in entities for memory in entity.memories if (edge := edge_of(memory)) is not None]
+    edges: dict[tuple[str, str, str], GraphEdge] = {}
+    for edge in map(names.relabel_edge, stated):
+        edges.setdefault(edge.slugs, edge)
+    return KnowledgeGraph(nodes=nodes, edges=tuple(edges.values()))
 
 
-def find_entity(entities: Sequence[EntityOverview], name: str) -> EntityOverview | None:
-    """Return the entity with exactly this name; None if there is none."""
-    return next((entity for entity in entities if entity.label == name), None)
+def entity_slugs(entity: EntityOverview) -> frozenset[str]:
+    """Return the slugs of the names by which an entity is found: its own and those of what was merged into it."""
+    return frozenset({make_slug(entity.label), *(split_key(key)[1] for key in (entity.key, *entity.aliases))})
 
 
 def entity_observations(entity: EntityOverview) -> list[StoredMemory]:
@@ -125,7 +194,9 @@ def relation_fact(source: EntityOverview, edge: GraphEdge) -> Fact:
     """Return the relation as a fact to be remembered about the entity it starts from."""
     content = _ARROW.join((edge.source, edge.relation_type, edge.target))
     about = FactEntity(type=source.type, label=source.label)
-    return _agent_fact(about, content, f"{edge.relation_type} {edge.target}", FactType.RELATIONSHIP)
+    # Without the digest, "works at" a company and "works" at something called "at …" would replace each other.
+    digest = content_hash(_ARROW.join(edge.slugs[1:]))[:6]
+    return _agent_fact(about, content, f"{edge.relation_type} {edge.target} {digest}", FactType.RELATIONSHIP)
 
 
 def _agent_fact(about: FactEntity, content: str, attribute: str, fact_type: FactType = FactType.FACT) -> Fact:

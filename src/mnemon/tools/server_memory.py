@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
+from mnemon.memory.keys import content_hash, make_slug
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.remember import remember_facts
@@ -167,12 +168,14 @@ def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
 
 async def _create_entities(tx: Tx, caller: Caller, given: CreateEntitiesArguments) -> dict[str, Any]:
     """Remember entities that are new, with type and observations; return them as the reference does."""
-    existing = {entity.label for entity in await graph.load_entities(tx, caller.scope)}
-    fresh = [
-        GraphNode(name=e.name, entity_type=e.entity_type, observations=tuple(dict.fromkeys(e.observations)))
-        for e in {e.name: e for e in given.entities}.values()
-        if e.name not in existing
-    ]
+    names = graph.EntityNames(await graph.load_entities(tx, caller.scope))
+    given_once: dict[str, GraphNode] = {}
+    for one in given.entities:
+        if names.find_entity(one.name) is None:
+            # The first spelling of a name stays, here as for entities that exist.
+            node = graph.new_node(one.name, one.entity_type, one.observations)
+            given_once.setdefault(make_slug(one.name), node)
+    fresh = list(given_once.values())
     facts = [
         fact for n in fresh for fact in (graph.type_fact(n), *(graph.observation_fact(n, o) for o in n.observations))
     ]
@@ -184,15 +187,17 @@ async def _create_entities(tx: Tx, caller: Caller, given: CreateEntitiesArgument
 async def _create_relations(tx: Tx, caller: Caller, given: RelationsArguments) -> dict[str, Any]:
     """Remember relations that are new; return them; raise NotFound where the source is no entity."""
     entities = await graph.load_entities(tx, caller.scope)
-    existing = set(graph.build_graph(entities).edges)
+    names = graph.EntityNames(entities)
+    known = {edge.slugs for edge in graph.build_graph(entities).edges}
     made = []
-    for edge in dict.fromkeys(map(_edge_from, given.relations)):
-        if edge in existing:
+    for edge in map(names.relabel_edge, map(_edge_from, given.relations)):
+        if edge.slugs in known:
             continue
-        source = graph.find_entity(entities, edge.source)
+        source = names.find_entity(edge.source)
         if source is None:
             raise NotFound(f"entity with name {edge.source}")
         await remember_facts(tx, caller.scope, [graph.relation_fact(source, edge)])
+        known.add(edge.slugs)
         made.append(_edge_json(edge))
     return {"relations": made}
 
@@ -202,14 +207,16 @@ async def _add_observations(tx: Tx, caller: Caller, given: AddObservationsArgume
     results = []
     for addition in given.observations:
         # Loaded for each addition, since two of them may be for one entity.
-        entity = graph.find_entity(await graph.load_entities(tx, caller.scope), addition.entity_name)
+        names = graph.EntityNames(await graph.load_entities(tx, caller.scope))
+        entity = names.find_entity(addition.entity_name)
         if entity is None:
             raise NotFound(f"entity with name {addition.entity_name}")
-        existing = {memory.content for memory in graph.entity_observations(entity)}
-        fresh = [content for content in dict.fromkeys(addition.contents) if content not in existing]
+        known = {content_hash(memory.content) for memory in graph.entity_observations(entity)}
+        stated = graph.distinct_texts(addition.contents)
+        fresh = [content for content in stated if content_hash(content) not in known]
         kept = await remember_facts(tx, caller.scope, [graph.observation_fact(entity, content) for content in fresh])
         added = [content for content, one in zip(fresh, kept, strict=True) if one.outcome is not MemoryOutcome.SKIPPED]
-        results.append({"entityName": addition.entity_name, "addedObservations": added})
+        results.append({"entityName": entity.label, "addedObservations": added})
     return {"results": results}
 
 
@@ -225,7 +232,7 @@ async def _search_nodes(tx: Tx, caller: Caller, given: SearchNodesArguments) -> 
 
 async def _open_nodes(tx: Tx, caller: Caller, given: OpenNodesArguments) -> dict[str, Any]:
     """Return the entities of these names, with their relations, as JSON."""
-    return _graph_json(graph.build_graph(await graph.load_entities(tx, caller.scope)).subgraph_of(given.names))
+    return _graph_json(graph.build_graph(await graph.load_entities(tx, caller.scope)).open_nodes(given.names))
 
 
 class _GraphDeletion:
@@ -240,39 +247,60 @@ class _GraphDeletion:
 
     async def delete_entities(self, tx: Tx, caller: Caller, given: DeleteEntitiesArguments) -> dict[str, Any]:
         """Forget the memories about these entities and the relations that touch them."""
-        gone, names = [], set(given.entity_names)
-        for entity in await graph.load_entities(tx, caller.scope):
-            for memory in entity.memories:
-                edge = graph.edge_of(memory)
-                if entity.label in names or (edge is not None and {edge.source, edge.target} & names):
-                    gone.append(memory)
-        return await self._forget_memories(tx, caller, gone, "Entities deleted successfully")
+        entities = await graph.load_entities(tx, caller.scope)
+        wanted = {make_slug(name) for name in given.entity_names}
+        named = [entity for entity in entities if graph.entity_slugs(entity) & wanted]
+        slugs = wanted.union(*map(graph.entity_slugs, named))
+        gone = [memory for entity in named for memory in entity.memories]
+        for memory in (memory for entity in entities for memory in entity.memories):
+            edge = graph.edge_of(memory)
+            if edge is not None and {edge.slugs[0], edge.slugs[2]} & slugs:
+                gone.append(memory)
+        unknown = wanted.difference(*map(graph.entity_slugs, named))
+        return await self._forget_memories(tx, caller, gone, "Entities", unknown=len(unknown))
 
     async def delete_observations(self, tx: Tx, caller: Caller, given: DeleteObservationsArguments) -> dict[str, Any]:
         """Forget these observations of entities; unknown ones are skipped."""
-        entities, gone = await graph.load_entities(tx, caller.scope), []
+        names = graph.EntityNames(await graph.load_entities(tx, caller.scope))
+        gone: list[StoredMemory] = []
+        unknown = 0
         for deletion in given.deletions:
-            entity = graph.find_entity(entities, deletion.entity_name)
-            if entity is not None:
-                gone += [m for m in graph.entity_observations(entity) if m.content in deletion.observations]
-        return await self._forget_memories(tx, caller, gone, "Observations deleted successfully")
+            entity = names.find_entity(deletion.entity_name)
+            wanted = {content_hash(text) for text in deletion.observations}
+            held = [] if entity is None else graph.entity_observations(entity)
+            found = [memory for memory in held if content_hash(memory.content) in wanted]
+            gone += found
+            unknown += len(wanted - {content_hash(memory.content) for memory in found})
+        return await self._forget_memories(tx, caller, gone, "Observations", unknown=unknown)
 
     async def delete_relations(self, tx: Tx, caller: Caller, given: RelationsArguments) -> dict[str, Any]:
         """Forget the memories that state these relations."""
-        wanted = set(map(_edge_from, given.relations))
-        memories = [m for entity in await graph.load_entities(tx, caller.scope) for m in entity.memories]
-        gone = [memory for memory in memories if graph.edge_of(memory) in wanted]
-        return await self._forget_memories(tx, caller, gone, "Relations deleted successfully")
+        entities = await graph.load_entities(tx, caller.scope)
+        names = graph.EntityNames(entities)
+        wanted = {names.relabel_edge(_edge_from(one)).slugs for one in given.relations}
+        stated = [
+            (memory, names.relabel_edge(edge).slugs)
+            for entity in entities
+            for memory in entity.memories
+            if (edge := graph.edge_of(memory)) is not None
+        ]
+        gone = [memory for memory, slugs in stated if slugs in wanted]
+        unknown = wanted - {slugs for _, slugs in stated}
+        return await self._forget_memories(tx, caller, gone, "Relations", unknown=len(unknown))
 
     async def _forget_memories(
-        self, tx: Tx, caller: Caller, chosen: Sequence[StoredMemory], words: str
+        self, tx: Tx, caller: Caller, chosen: Sequence[StoredMemory], noun: str, *, unknown: int
     ) -> dict[str, Any]:
         """Forget memories of the agent or a less trusted source; those the person stated take the tool `forget`."""
         kept = {memory.id for memory in chosen if outranks(memory.trust, Trust.AGENT)}
-        for memory_id in sorted({memory.id for memory in chosen} - kept):
+        gone = sorted({memory.id for memory in chosen} - kept)
+        for memory_id in gone:
             await self._forget(tx, caller, memory_id)
-        left = f"; {len(kept)} kept, for the person said it" if kept else ""
-        return {"success": True, "message": words + left}
+        # The reference always answers success in these words; here they are said only of what was deleted.
+        words = [f"{noun} deleted successfully" if gone else "Nothing was deleted"]
+        words += [f"{len(kept)} kept, for the person said it"] if kept else []
+        words += [f"{unknown} not found"] if unknown else []
+        return {"success": True, "message": "; ".join(words)}
 
 
 def _edge_from(given: RelationArgument) -> GraphEdge:

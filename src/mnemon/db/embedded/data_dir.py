@@ -118,7 +118,7 @@ class FileLock:
             ) from error
 
     def try_lock(self, *, shared: bool) -> bool:
-        """Try to take the file lock; return whether it is held. Shared becomes exclusive only without other holders."""
+        """Try to take the file lock without waiting; return False if others hold it. A failed upgrade loses it."""
         try:
             fcntl.flock(self._fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
-from mnemon.memory.entities.names import ParsedName, WordSpellings, parse_name
+from mnemon.memory.entities.names import ParsedName, WordSpellings, length_key, parse_name
 from mnemon.memory.entities.spelling import WordLikeness, word_likeness
 from mnemon.memory.entities.surroundings import (
     Surroundings,
@@ -233,7 +233,7 @@ def _combine_word_likeness(likenesses: list[WordLikeness]) -> NameLikeness:
 def _joined_spellings(name: ParsedName) -> frozenset[str]:
     """Return a name as one word, with the shortest spelling of every word and with the longest."""
     return frozenset(
-        {"".join(min(w, key=_length_key) for w in name.words), "".join(max(w, key=_length_key) for w in name.words)}
+        {"".join(min(w, key=length_key) for w in name.words), "".join(max(w, key=length_key) for w in name.words)}
     )
 
 
@@ -244,8 +244,3 @@ def _is_acronym_of(short: ParsedName, long: ParsedName) -> bool:
     (only,) = short.words
     initials = "".join(min(word)[0] for word in long.words if not word & _LINKING_WORDS)
     return len(initials) >= _SHORTEST_ACRONYM and initials in only
-
-
-def _length_key(spelling: str) -> tuple[int, str]:
-    """Return a spelling's sort key: shorter first, then alphabetical."""
-    return len(spelling), spelling

@@ -71,7 +71,7 @@ def plain_words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=20_000)
 def _shortest_spelling(word: str) -> str:
     """Return the shortest Latin spelling of a word, cached."""
-    return min(latin_spellings(word), key=_length_key)
+    return min(latin_spellings(word), key=length_key)
 
 
 @lru_cache(maxsize=20_000)
@@ -132,7 +132,7 @@ def _spellings_of(word: str, head: str) -> WordSpellings:
     return found[0] if found else frozenset({word})
 
 
-def _length_key(spelling: str) -> tuple[int, str]:
+def length_key(spelling: str) -> tuple[int, str]:
     """Return a spelling's sort key: shorter first, then alphabetical."""
     return len(spelling), spelling
 

@@ -6,7 +6,8 @@ from memories
 where org_id = %(org_id)s and user_id = %(user_id)s
 group by coalesce(origin, source), source, trust, trust_level, status, claim_of is not null
 union all
--- Without states that a withdrawal restored, which their source said only once (memory/sources/replay.py).
+-- Without states that their source said only once and a withdrawal restored under a later start, as it did before
+-- restored states kept their own start (memory/sources/replay.py).
 select coalesce(origin, source), source, trust, trust_level, 'version', null, false, count(*), max(recorded_at)
 from memory_versions v
 where org_id = %(org_id)s and user_id = %(user_id)s and valid_to > valid_from and not exists (

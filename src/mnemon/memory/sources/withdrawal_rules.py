@@ -34,7 +34,9 @@ def withdrawal_changes(
         return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
     remaining = held_without_source(rows, past, origin)
     facts = {persona: one for (persona, _), one in remaining.items() if one.claim_of is None}
-    claims = {_voice_key(one): one for one in remaining.values() if one.claim_of is not None}
+    # In the replay too, a claim may have ended because it contradicts nothing.
+    standing = [one for one in remaining.values() if one.status is ArchiveStatus.ACTIVE]
+    claims = {_voice_key(one): one for one in standing if one.claim_of is not None}
     key = next((one.claim_of or one.memory_key for one in rows), "")
     if not plan.is_consistent(facts):
         return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
@@ -191,10 +193,12 @@ class _WithdrawalPlan:
         return row.pinned and any(one.importance == CRITICAL for one in others)
 
     def _restore_statement(self, row: StoredMemory, remaining: StoredMemory) -> MemoryChange:
-        """Return the change that gives the memory what is left; the earlier text is recorded as withdrawn."""
+        """Return the change that gives the memory what is left; the earlier text is recorded as withdrawn.
+
+        What is left is valid since it was first said. Its versions on record get empty spans, since it covers theirs.
+        """
         taken_back = row.origin == self._origin
-        # If the source held the place, what remains is valid again since then; its earlier validity is recorded.
-        since = min(row.valid_from, self._at) if taken_back else remaining.valid_from
+        since = remaining.valid_from
         number = row.versions + 1
         past = self._past.get(row.id, ())
         moved: dict[int, tuple[datetime | None, datetime | None]] = {
@@ -214,8 +218,8 @@ class _WithdrawalPlan:
             trust=remaining.trust,
             mentions=remaining.mentions,
             note=None,
-            valid_from=max(since, remaining.valid_from),
-            stated_at=max(since, remaining.stated_at),
+            valid_from=since,
+            stated_at=remaining.stated_at,
             version=number,
             versions=number,
         )

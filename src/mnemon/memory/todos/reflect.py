@@ -26,6 +26,7 @@ _SHOWN_CHARS = 120
 _FILLER_WORDS = content_words("all already both finally just now ok thank thanks today yes yesterday never nevermind")
 """Words that may accompany the one that says something is over, and that name no topic."""
 QUOTE_NOT_SAID = "its quote is not in what the person said"
+OF_THE_OPERATOR = "the operator opened it, so what the person says does not close it"
 NO_OPEN_TODO = "no open todo of this persona is clearly meant"
 
 
@@ -75,11 +76,11 @@ class TodosSection:
                 rejected.append(Rejection(what=one.content[:_SHOWN_CHARS], why=found))
                 continue
             if one.op == "add":
-                outcome: str | None = await _add_todo(tx, turn, one, found, authors.other_author(one.content))
+                outcome: str | Rejection = await _add_todo(tx, turn, one, found, authors.other_author(one.content))
             else:
                 outcome = await _close_todo(tx, turn, one, found)
-            if outcome is None:
-                rejected.append(Rejection(what=one.content[:_SHOWN_CHARS], why=NO_OPEN_TODO))
+            if isinstance(outcome, Rejection):
+                rejected.append(outcome)
             else:
                 counts[outcome] += 1
         return SectionResult(**counts, rejected=tuple(rejected))
@@ -120,17 +121,20 @@ async def _add_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation, other
     return "stored" if new else "updated"
 
 
-async def _close_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> str | None:
-    """Close the todo that is meant; return how it counts in the section's result, None if none is clearly meant."""
+async def _close_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> str | Rejection:
+    """Close the todo that is meant; return how it counts in the section's result, or why it is not closed."""
     if await store.has_closed_todo(tx, turn.scope, turn.id, found.text):
         return "skipped"
     # A turn reflected late must not close a todo that was opened after it.
     known = [todo for todo in await store.open_todos(tx, turn.scope) if todo.created_at <= turn.at]
     todo_meant = find_matching_todo(one.content, known)
+    shown = one.content[:_SHOWN_CHARS]
     if todo_meant is None or not _is_about(found.text, todo_meant):
-        return None
+        return Rejection(what=shown, why=NO_OPEN_TODO)
+    if todo_meant.outranks_source(SHADOW_EXTRACTION):
+        return Rejection(what=shown, why=OF_THE_OPERATOR)
     status = TodoStatus.DONE if one.op == "done" else TodoStatus.DROPPED
-    edit = store.TodoEdit(status=status, turn_id=turn.id, quote=found.text)
+    edit = store.TodoEdit(status=status, source=SHADOW_EXTRACTION, turn_id=turn.id, quote=found.text)
     await store.update_todo(tx, turn.scope, todo_meant, edit, at=turn.at)
     return "updated"
 

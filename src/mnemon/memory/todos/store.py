@@ -11,6 +11,7 @@ from mnemon.db.tx import Row, Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.memory.fact import API
 from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, todo_key
+from mnemon.memory.trust import trust_of
 from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.memory.todos")
@@ -35,6 +36,8 @@ class TodoEdit:
     kind: TodoKind | None = None
     content: str | None = None
     status: TodoStatus | None = None
+    source: str = API
+    """Who makes the change; a todo of a more trusted source is not changed."""
     turn_id: str | None = None
     """The turn that closes it."""
     quote: str | None = None
@@ -91,8 +94,14 @@ async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
 async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: datetime) -> Todo:
     """Apply the edit to a todo and return it; a closed one keeps the time of its closing.
 
-    Raises NotFound, and Conflict if another open todo says the same.
+    Raises NotFound, and Conflict if the todo is of a more trusted source or another open todo says the same.
     """
+    if todo.outranks_source(edit.source):
+        raise Conflict(
+            f"This todo comes from a more trusted source ({todo.trust}) than the change ({trust_of(edit.source)}). "
+            "Use a key that is not bound to a person, or leave it to whoever opened the todo.",
+            code="outranked",
+        )
     kind, content = edit.kind or todo.kind, edit.content or todo.content
     status = edit.status or todo.status
     closed_at = None if status is TodoStatus.OPEN else (todo.closed_at or at)

@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 
 from mnemon.memory.fact import FactType
 from mnemon.memory.keys import content_hash, normalize_content
-from mnemon.memory.trust import Trust, source_mark, speaks_for_person, trust_of
+from mnemon.memory.trust import Trust, outranks, source_mark, speaks_for_person, trust_of
 from mnemon.memory.words import terms
 from mnemon.untrusted_text import reads_outside_text
 
@@ -65,6 +65,10 @@ class Todo:
     def trust(self) -> Trust:
         """Return how far the todo's source is trusted."""
         return trust_of(self.source)
+
+    def outranks_source(self, source: str) -> bool:
+        """Say whether the todo's source is trusted more than this one, which may then not change it."""
+        return outranks(self.trust, trust_of(source))
 
     @property
     def line(self) -> str:
