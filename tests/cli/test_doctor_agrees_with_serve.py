@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from typer.testing import CliRunner
 
 from mnemon.cli.main import app
@@ -92,7 +92,7 @@ def test_a_wrong_password_and_a_missing_extension(told: Callable[..., tuple[int,
             hba = tmp_path / "other" / "postgres" / "pg_hba.conf"
             hba.write_text(f"local all guest scram-sha-256\n{hba.read_text()}")
             connection.execute("SELECT pg_reload_conf()")
-            folder = str(tmp_path / "other" / "postgres")
+            folder = str(conninfo_to_dict(cluster.url)["host"])
             wrong = make_conninfo(host=folder, user="guest", password="wr0ng-secret", dbname="mnemon")
             right = make_conninfo(host=folder, user="guest", password="right", dbname="mnemon")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from mnemon.db.embedded.cluster import EmbeddedCluster, ensure_running
 from mnemon.db.embedded.data_dir import ClusterPaths
@@ -62,7 +63,8 @@ async def test_a_recycled_pid_is_not_taken_for_the_server(data_dir: Path) -> Non
     for pid in servers_on(pgdata):
         os.kill(pid, signal.SIGKILL)
     try:
-        for left in (pgdata / "postmaster.pid", pgdata / ".s.PGSQL.5432.lock"):
+        sockets = Path(str(conninfo_to_dict(first.url)["host"]))
+        for left in (pgdata / "postmaster.pid", sockets / ".s.PGSQL.5432.lock"):
             left.write_text(left.read_text().replace(str(first.pid), str(other), 1))
         assert read_postmaster(pgdata) is None
         second = await ensure_running(data_dir)
