@@ -21,7 +21,7 @@ class RevocationCarryover:
         self._gap: datetime | None = None
 
     async def read_from(self, url: str) -> None:
-        """Read the revoked keys of every organization from the database that is about to be replaced."""
+        """Load, for `apply_to`, the revoked keys of every organization from the database to be replaced."""
         async with await open_connection(url) as connection:
             # A database that was never migrated has no table, and nothing to carry over.
             there = await (await connection.execute("select to_regclass('keys')")).fetchone()

@@ -231,7 +231,7 @@ class KeyWatch:
         return await asyncio.shield(check)
 
     async def _check_database(self, principal: Principal) -> Unauthenticated | None:
-        """Query whether the key is revoked or gone and return that error; None if valid or the database is down."""
+        """Query whether the key is revoked, expired or gone and return the error; None if valid or unanswered."""
         try:
             end = await store.key_end_times(self._db, Scope(org_id=principal.org_id), principal.key_id)
         except Unavailable:

@@ -68,7 +68,7 @@ def show(server: ServerOptions, run_id: RunIdArgument, as_json: JsonOption = Fal
 @runs.command("watch")
 @takes_server
 def watch(server: ServerOptions, run_id: RunIdArgument, as_json: JsonOption = False) -> None:
-    """Watch a run until it ends."""
+    """Watch a run until it ends; exit with 1 unless it succeeded. Where no server runs, run the due jobs here."""
     follow_run(server, lambda client: client.run_status(run_id), as_json=as_json)
 
 

@@ -52,9 +52,11 @@ async def import_person(
     admit: Callable[[str], object] = lambda name: name,
     admit_row: AdmitRow = admit_any_row,
 ) -> ImportResult:
-    """Insert every row of an export for the person it names, or for `user_id`; on any error nothing is changed.
+    """Insert an export's rows for its person or `user_id`, except rows that exist already or that were forgotten.
 
-    `admit` raises for a person the caller may not write, `admit_row` for a row that they may not bring in.
+    The person is created if needed, and vectors and entity matching are queued. Raises Conflict for ids of another
+    person; after an error the transaction must be rolled back. `admit` raises for a person the caller may not write,
+    `admit_row` for a row that they may not bring in.
     """
     numbered = _parse_lines(lines)
     named = _heading_user_id(await _first_value(numbered))

@@ -292,7 +292,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
 
 
 def _server_error(pending: _PendingRound) -> psycopg.Error | None:
-    """Return the error that the server sent before it closed the connection, which names the cause; None without."""
+    """Return the error that the server sent before it closed the connection, the cause; None if it sent none."""
     for result in pending.results:
         if result.status == ExecStatus.FATAL_ERROR:
             error = error_from_result(result)

@@ -338,7 +338,7 @@ async def _hand_back(tx: Tx, item: WorkItem) -> None:
 
 
 def _deaths_after(item: WorkItem, error: Exception) -> int:
-    """Return how often in a row the work item has cost a worker, this failure included."""
+    """Return the item's count of lost workers: one more after a timeout, the same if no child started, else 0."""
     if isinstance(error, WorkTimedOut):
         return item.deaths + 1
     return item.deaths if isinstance(error, ChildNotStarted) else 0

@@ -109,7 +109,7 @@ SESSIONS_UNTIL_SIGNIFICANT = 3
 
 
 def importance_after_use(importance: int, *, sessions: int) -> int:
-    """Return the importance of a fact that this many sessions mention: 1 becomes 2, everything else stays.
+    """Return the importance of a fact after use: 1 becomes 2 once enough sessions mention it; all else stays.
 
     Only identity and pins are critical, so use alone never gives 3. A passing remark stays trivial until it is said in
     words that are not in passing.

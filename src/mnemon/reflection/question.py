@@ -120,7 +120,7 @@ def _user_prompt(
     faults: Mapping[str, str],
     refused: Mapping[str, Sequence[tuple[Any, str]]],
 ) -> str:
-    """Return the prompt with the turn, what each section holds now, and the faults of a first answer."""
+    """Return the prompt: the turn without results of Mnemon's own tools, the sections' state, and what to correct."""
     parts = [f"The person is called {escape_text(turn.user_name)}. The turn, at {format_time(turn.at)}:"]
     parts += [
         # Results of Mnemon's own tools are left out: they came from memory and are no source (docs/decisions/0006).

@@ -107,7 +107,7 @@ def _fitting_lines(lines: Sequence[str], room: int) -> list[str]:
 
 @reads_outside_text
 def rolling_summary_by_rule(messages: Sequence[TurnMessage], previous: str) -> str:
-    """Return a summary of the person's own sentences: statements, then questions, newest first."""
+    """Return a summary of the person's sentences in these messages, newest first; `previous` only if there are none."""
     statements: list[str] = []
     questions: list[str] = []
     for message in reversed(messages):

@@ -318,7 +318,7 @@ def _locate_row(views: Sequence[IndexView], row: int) -> tuple[str, IndexView]:
 def _explain_rows(
     views: Sequence[IndexView], parts: Mapping[str, np.ndarray], scores: np.ndarray, rows: Sequence[int]
 ) -> tuple[tuple[RankedItem, IndexView], ...]:
-    """Return the best rows as ranked items with their scores and the parts of these."""
+    """Return these rows as ranked items with their scores and the parts of these."""
     weights = {part: HYBRID_WEIGHTS[part] for part in parts}
     chosen = {part: values[rows].astype(float).tolist() for part, values in parts.items()}
     explained_rows = []
