@@ -27,6 +27,7 @@ from mnemon.memory.remember import remember_facts
 from mnemon.memory.spine import SpineLine, SpinePart, SpineVersion
 from mnemon.memory.upkeep import store as upkeep
 from mnemon.memory.upkeep.curator_job import apply_plan
+from mnemon.memory.upkeep.curator_report import load_curator_reports
 from mnemon.memory.upkeep.seed import apply_seed, parse_profile, seed_entries
 from mnemon.scope import Scope
 from mnemon.sessions.boundary import SessionBoundary
@@ -161,6 +162,36 @@ async def test_a_fold_of_a_fold_goes_with_every_word_of_its_fragments(db: Databa
     assert {one.content for one in left} == {"John plays chess", "John drinks tea"}
     assert reply["content"] == f"{'█' * 19} He drinks tea."
     assert turn.id
+
+
+async def test_nothing_of_a_forgotten_fragment_stays_in_any_fold_and_the_runs_are_still_told(
+    db: Database, ann: Scope
+) -> None:
+    zoe = FactEntity(type=EntityType.PERSON, label="Zoe")
+    facts = [
+        Fact(type=MemoryType.PEOPLE, content=text, entity=zoe, attribute=text)
+        for text in ("Zoe was treated in Xanadu", "Zoe was treated", "Zoe likes jazz", "Zoe likes opera")
+    ]
+    ids = await held(db, ann, *facts)
+    async with db.tx(ann.org_id) as tx:
+        one = FoldAnswer(memories=ids[:2], content="Zoe was treated in Xanadu")
+        two = FoldAnswer(memories=ids[2:], content="Zoe likes jazz; Zoe likes opera")
+        first = await apply_plan(tx, ann, CuratorPlan(folds=[one]), made_by="test")
+        second = await apply_plan(tx, ann, CuratorPlan(folds=[two]), made_by="test")
+        both = FoldAnswer(
+            memories=[*first.folded, *second.folded],
+            content="Zoe was treated in Xanadu; Zoe likes jazz; Zoe likes opera",
+        )
+        await apply_plan(tx, ann, CuratorPlan(folds=[both]), made_by="test")
+    await forget(db, ann, ids[0])
+    assert "Xanadu" not in await exported(db, ann)
+    async with db.tx(ann.org_id) as tx:
+        left = await upkeep.global_memories(tx, ann, most=10)
+        latest, middle, earliest = await load_curator_reports(tx, ann, most=10)
+    assert {one.content for one in left} == {"Zoe was treated", "Zoe likes jazz; Zoe likes opera"}
+    assert (latest.folds, latest.forgotten, latest.changed_nothing) == ((), 1, False)
+    assert [fold.memory.id for fold in middle.folds] == list(second.folded)
+    assert (earliest.folds, earliest.forgotten) == ((), 1)
 
 
 async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db: Database, ann: Scope) -> None:

@@ -149,3 +149,37 @@ async def test_keys_of_earlier_versions_go_on_working(empty_url: str) -> None:
     assert set(held["all"]) == {*old, "personas:write", "prices:write", "jobs:write"}
     assert set(held["few"]) == {"chat", "jobs", "jobs:write"}
     assert set(held["ann"]) == {"chat", "memory:read", "memory:write"}
+
+
+async def test_fragments_of_folds_that_were_replaced_become_active_again(empty_url: str) -> None:
+    await migrate_database(empty_url, NOW, steps=[step for step in shipped_migrations() if step.number < 106])
+    rows = [
+        ("mem_fold", "curated_fold", None, None, ["mem_c"]),
+        ("mem_a", "api", "folded", "folded into mem_fold", []),
+        ("mem_c", "api", "folded", "folded into mem_fold", []),
+        ("mem_d", "api", "wrong", "folded into mem_fold", []),
+    ]
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        connection.execute("insert into organizations values ('acme', now())")
+        connection.execute(
+            "insert into users (org_id, user_id, external_id, created_at) values ('acme', 'usr', 'ann', now())"
+        )
+        for memory_id, source, reason, note, sources in rows:
+            connection.execute(
+                "insert into memories (org_id, user_id, id, type, content, entity_type, fact_type, importance,"
+                " memory_key, source, trust, confidence, valid_from, stated_at, revision, created_at, updated_at, recorded_at,"
+                " status, archive_reason, archived_at, note, sources)"
+                " values ('acme', 'usr', %s, 'PEOPLE', %s, 'person', 'fact', 1, %s,"
+                " %s, 'person', 1, now(), now(), 1, now(), now(), now(), %s, %s, %s, %s, %s)",
+                (memory_id, memory_id, memory_id, source, "ARCHIVED" if reason else "ACTIVE", reason,
+                 NOW if reason else None, note, sources),
+            )  # fmt: skip
+    await migrate_database(empty_url, NOW)
+    with psycopg.connect(empty_url) as connection:
+        held = connection.execute("select id, status, sources from memories order by id").fetchall()
+    assert held == [
+        ("mem_a", "ACTIVE", []),
+        ("mem_c", "ARCHIVED", []),
+        ("mem_d", "ARCHIVED", []),
+        ("mem_fold", "ACTIVE", ["mem_c", "mem_a"]),
+    ]

@@ -15,14 +15,17 @@ from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.memory import store as memories
 from mnemon.memory.curator import CuratorPlan, FoldAnswer
+from mnemon.memory.edit import MemoryEdit, edit_memory
 from mnemon.memory.entities.merge import job_kinds as matching
 from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType
 from mnemon.memory.remember import remember_facts
 from mnemon.memory.spine import SpinePart
 from mnemon.memory.todos.store import NewTodo, add_todo
 from mnemon.memory.todos.todo import TodoKind
+from mnemon.memory.trust import Trust
 from mnemon.memory.upkeep import curator_job, schedule, spine_job, store
 from mnemon.memory.upkeep.curator_job import apply_plan, unfold_memory
+from mnemon.memory.upkeep.curator_report import load_curator_reports
 from mnemon.memory.upkeep.seed import apply_seed, parse_profile
 from mnemon.scope import Scope
 from mnemon.services import Services
@@ -91,6 +94,50 @@ async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(
         assert {one.archive_reason for one in archived} == {"folded"}
         await unfold_memory(tx, ann, fold.id)
         assert {one.content for one in await store.global_memories(tx, ann, most=10)} == {f.content for f in FRAGMENTS}
+
+
+async def test_every_fold_stands_for_itself_and_is_undone_by_itself(db: Database, ann: Scope) -> None:
+    async with db.tx(ann.org_id) as tx:
+        held = await remember_facts(tx, ann, FRAGMENTS)
+        ids = [one.memory.id for one in held]
+        plan = CuratorPlan(
+            folds=[
+                FoldAnswer(memories=ids[:2], content="John plays chess; John drinks tea"),
+                FoldAnswer(memories=ids[2:], content="John has a red bike; John gets lost easily"),
+            ]
+        )
+        run = await apply_plan(tx, ann, plan, made_by="scripted")
+    assert len(set(run.folded)) == 2
+    async with db.tx(ann.org_id) as tx:
+        both = "John has a red bike; John gets lost easily; John plays chess; John drinks tea"
+        further = CuratorPlan(folds=[FoldAnswer(memories=list(run.folded), content=both)])
+        (whole,) = (await apply_plan(tx, ann, further, made_by="scripted")).folded
+        latest, earlier = await load_curator_reports(tx, ann, most=10)
+        undone = await unfold_memory(tx, ann, whole)
+        active = {one.id for one in await store.global_memories(tx, ann, most=10)}
+    assert [{one.id for one in fold.fragments} for fold in latest.folds] == [set(run.folded)]
+    assert [{one.id for one in fold.fragments} for fold in earlier.folds] == [set(ids[:2]), set(ids[2:])]
+    assert {one.id for one in undone.restored} == active == set(run.folded)
+    async with db.tx(ann.org_id) as tx:
+        undone = await unfold_memory(tx, ann, run.folded[0])
+    assert {one.id for one in undone.restored} == set(ids[:2])
+
+
+@pytest.mark.parametrize("change", [{"pinned": True}, {"importance": 2}, {"content": "John plays chess at night"}])
+async def test_a_later_fold_leaves_an_earlier_one_as_somebody_changed_it(
+    db: Database, ann: Scope, change: dict[str, Any]
+) -> None:
+    async with db.tx(ann.org_id) as tx:
+        ids = [one.memory.id for one in await remember_facts(tx, ann, FRAGMENTS)]
+        first = CuratorPlan(folds=[FoldAnswer(memories=ids[:2], content="John plays chess; John drinks tea")])
+        (fold,) = (await apply_plan(tx, ann, first, made_by="scripted")).folded
+        kept = await edit_memory(tx, ann, fold, MemoryEdit(**change, source=Trust.OPERATOR))
+        second = CuratorPlan(folds=[FoldAnswer(memories=ids[2:], content="John has a red bike; John gets lost easily")])
+        (other,) = (await apply_plan(tx, ann, second, made_by="scripted")).folded
+        now = {one.id: one for one in await store.global_memories(tx, ann, most=10)}
+    assert now.keys() == {fold, other}
+    assert (now[fold].content, now[fold].pinned, now[fold].importance) == (kept.content, kept.pinned, kept.importance)
+    assert now[other].claim_of is None
 
 
 async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db: Database, ann: Scope) -> None:

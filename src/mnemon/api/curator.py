@@ -56,6 +56,8 @@ class CuratorRunOut(ApiModel):
     folds: list[ReportedFoldOut]
     archived: list[ReportedMemoryOut]
     rejected: list[CuratorRejectionOut]
+    forgotten: int
+    """How many folds and archived memories of the run were forgotten since then."""
 
     @classmethod
     def from_report(cls, report: CuratorReport) -> Self:
@@ -67,6 +69,7 @@ class CuratorRunOut(ApiModel):
             folds=[ReportedFoldOut.from_fold(one) for one in report.folds],
             archived=[ReportedMemoryOut.from_memory(one) for one in report.archived],
             rejected=[CuratorRejectionOut(what=one.what, why=one.why) for one in report.rejected],
+            forgotten=report.forgotten,
         )
 
 

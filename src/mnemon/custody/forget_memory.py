@@ -23,7 +23,6 @@ from mnemon.engagement import forget as engagement
 from mnemon.errors import NotFound
 from mnemon.jobs.store import enqueue_work
 from mnemon.memory import spine
-from mnemon.memory import store as memories
 from mnemon.memory.edit import restore_memory
 from mnemon.memory.fact import CURATED_FOLD
 from mnemon.memory.keys import original_key
@@ -80,7 +79,9 @@ class ForgetTarget:
         """Return the words to search for in other texts and redact, without those that `kept` texts have too."""
         texts = [*self.contents, *self.quotes]
         texts += [text for row in self.folds for text in (row["content"], *row["earlier"])]
-        more = [row[name] or "" for row in self.memories for name in ("entity_label", "note")]
+        # The note of a fragment names its fold: an id of ours, which the record of the curator's run needs.
+        notes = [row["note"] or "" for row in self.memories if row["archive_reason"] != ArchiveReason.FOLDED]
+        more = [*notes, *(row["entity_label"] or "" for row in self.memories)]
         return ForgottenTraces(phrases=tuple(texts), marks=distinctive_words([*texts, *more], kept))
 
     def tombstone_hashes(self, scope: Scope) -> frozenset[bytes]:
@@ -221,9 +222,9 @@ async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: F
 
 async def _restore_fragments(tx: Tx, scope: Scope, target: ForgetTarget) -> None:
     """Make active again the archived memories that had been merged into a fold that is deleted."""
-    others = {one for row in target.folds for one in row["sources"]} - set(target.removed_ids)
-    for one in await memories.by_ids(tx, scope, sorted(others)):
-        if one.archive_reason is ArchiveReason.FOLDED:
+    removed = set(target.removed_ids)
+    for one in await upkeep.fragments_of(tx, scope, [str(row["id"]) for row in target.folds]):
+        if one.id not in removed:
             await restore_memory(
                 tx, scope, one.id, reason="a fragment of its fold was forgotten", source=Trust.OPERATOR
             )

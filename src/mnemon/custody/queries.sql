@@ -71,7 +71,8 @@ where org_id = %(org_id)s and caller = %(caller)s and key = %(key)s;
 
 -- name: memories
 -- Memories with all that was ever said under them.
-select m.id, m.content, m.memory_key, m.claim_of, m.entity_refs, m.entity_label, m.note, m.source, m.sources,
+select m.id, m.content, m.memory_key, m.claim_of, m.entity_refs, m.entity_label, m.note, m.archive_reason,
+  m.source, m.sources,
   m.persona_id,
   array(select v.content from memory_versions v
     where v.org_id = m.org_id and v.user_id = m.user_id and v.memory_id = m.id order by v.number) as earlier

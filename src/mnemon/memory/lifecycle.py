@@ -88,6 +88,11 @@ def archive_note(reason: ArchiveReason) -> str:
     return f"archived as {reason}"
 
 
+def folded_note(fold_id: str) -> str:
+    """Return the note of a memory that was merged into this fold."""
+    return f"folded into {fold_id}"
+
+
 ARCHIVE_NOTES = frozenset(map(archive_note, ArchiveReason))
 """The reasons of versions that were archived when another statement took their place."""
 RULE_NOTES = ARCHIVE_NOTES | {WITHDRAWN, SET_ASIDE, OVERTAKEN, AGREED, CORRECTED, WAS_CLAIM}

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
@@ -15,7 +16,7 @@ from mnemon.memory.edit import archive_memories, restore_memory
 from mnemon.memory.entities.store import load_aliases
 from mnemon.memory.fact import CURATED_FOLD, Fact, FactEntity
 from mnemon.memory.keys import content_hash
-from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, folded_note
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.remember import remember_facts
 from mnemon.memory.trust import Trust, speaks_for_person
@@ -99,33 +100,32 @@ async def _archive_outdated(tx: Tx, scope: Scope, gated: GatedPlan) -> tuple[str
 
 async def _fold_fragments(tx: Tx, scope: Scope, fold: Fold, vectors: TextVectors | None) -> StoredMemory:
     """Store several memories as one that links them (a fold), and archive them as folded; return the one."""
-    (remembered,) = await remember_facts(tx, scope, [_fact_of_fold(fold)], vectors=vectors)
-    fragments = [one.id for one in fold.memories if one.id != remembered.memory.id]
-    await archive_memories(tx, scope, fragments, ArchiveReason.FOLDED, note=f"folded into {remembered.memory.id}")
+    (remembered,) = await remember_facts(tx, scope, [_fact_of_fold(fold, tx.now)], vectors=vectors)
+    fragments = [one.id for one in fold.memories]
+    await archive_memories(tx, scope, fragments, ArchiveReason.FOLDED, note=folded_note(remembered.memory.id))
     return remembered.memory
 
 
-def _fact_of_fold(fold: Fold) -> Fact:
+def _fact_of_fold(fold: Fold, at: datetime) -> Fact:
     """Return the fact to be remembered in place of the fold's fragments."""
     first = fold.memories[0]
     origin = None if speaks_for_person(first.trust) else first.origin
     entity = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
     fact_types = Counter(one.fact_type for one in fold.memories)
-    inherited = [source for one in fold.memories for source in one.sources]
+    ids = tuple(one.id for one in fold.memories)
     return Fact(
         type=first.type,
         content=fold.content,
         entity=entity,
         fact_type=fact_types.most_common(1)[0][0],
-        # A named entity has one fold that grows, and one for each external source. About the person there may be many,
-        # which differ by their content.
-        attribute=f"fold {origin or ''}".strip() if entity else f"fold {content_hash(fold.content)}",
+        # A key of its own: under a shared one the next fold would replace this one, whose fragments nobody sees then.
+        attribute=f"fold {content_hash(f'{at.isoformat()} {ids}')}",
         importance=max(one.importance for one in fold.memories),
         confidence=min(one.confidence for one in fold.memories),
         source=CURATED_FOLD,
         trust=first.trust,
         origin=origin,
-        sources=tuple(dict.fromkeys([*inherited, *(one.id for one in fold.memories if one.source != CURATED_FOLD)])),
+        sources=ids,
     )
 
 
@@ -155,8 +155,7 @@ async def unfold_memory(tx: Tx, scope: Scope, fold_id: str) -> UnfoldedMemory:
         raise Conflict(f"This fold is archived ({fold.note or fold.archive_reason}).", code="fold_not_active")
     if fold.pinned:
         raise Conflict("This fold is pinned. Unpin it first.", code="fold_pinned")
-    fragments = await memories.by_ids(tx, scope, fold.sources)
-    folded = [one for one in fragments if one.archive_reason is ArchiveReason.FOLDED]
+    folded = await store.fragments_of(tx, scope, [fold_id])
     # What was stated again since then is active under its key, and stands for the fragment.
     held = await memories.by_keys(tx, scope, [one.memory_key for one in folded])
     stated = {one.memory_key for one in held if one.status is ArchiveStatus.ACTIVE}

@@ -1,12 +1,12 @@
 """What the curator did in its runs: folds with their fragments, what was archived and why, what was rejected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.db.tx import Tx
 from mnemon.memory import store as memories
-from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
+from mnemon.memory.lifecycle import ArchiveStatus
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.upkeep import store
 from mnemon.memory.upkeep.store import CuratorRun
@@ -42,11 +42,13 @@ class CuratorReport:
     archived: tuple[StoredMemory, ...]
     """What was archived as outdated; the note of each says why."""
     rejected: tuple[Rejection, ...]
+    forgotten: int
+    """How many folds and archived memories of the run were forgotten since then."""
 
     @property
     def changed_nothing(self) -> bool:
         """Say whether the run left everything as it was."""
-        return not self.folds and not self.archived
+        return not self.folds and not self.archived and not self.forgotten
 
 
 async def load_curator_reports(tx: Tx, scope: Scope, *, most: int) -> list[CuratorReport]:
@@ -60,19 +62,19 @@ async def load_curator_reports(tx: Tx, scope: Scope, *, most: int) -> list[Curat
 
 
 def _report_of(run: CuratorRun, found: Mapping[str, StoredMemory]) -> CuratorReport:
-    folds = (found[id_] for id_ in run.folded if id_ in found)
+    """Return the report of a run from the memories that are still there, by id."""
+    folds = [found[id_] for id_ in dict.fromkeys(run.folded) if id_ in found]
+    archived = [found[id_] for id_ in run.archived if id_ in found]
+    named = {*run.folded, *run.archived}
     return CuratorReport(
         id=run.id,
         at=run.at,
         made_by=run.made_by,
-        folds=tuple(ReportedFold(memory=one, fragments=_fragments_of(one, run, found)) for one in folds),
-        archived=tuple(found[id_] for id_ in run.archived if id_ in found),
+        folds=tuple(
+            ReportedFold(memory=one, fragments=tuple(found[id_] for id_ in one.sources if id_ in found))
+            for one in folds
+        ),
+        archived=tuple(archived),
         rejected=run.rejected,
+        forgotten=len(named - found.keys()),
     )
-
-
-def _fragments_of(fold: StoredMemory, run: CuratorRun, found: Mapping[str, StoredMemory]) -> tuple[StoredMemory, ...]:
-    """Return what the run folded; a fold that grew lists under each run what came to it then."""
-    sources: Sequence[StoredMemory] = [found[id_] for id_ in fold.sources if id_ in found]
-    # A fragment that is active again no longer says when it was folded.
-    return tuple(one for one in sources if one.archive_reason is not ArchiveReason.FOLDED or one.archived_at == run.at)

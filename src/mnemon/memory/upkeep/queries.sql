@@ -4,6 +4,15 @@ select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and persona_id is null
 order by pinned desc, importance desc, updated_at desc, id limit %(most)s;
 
+-- name: fragments_of
+-- What is archived as folded into any of these. A fragment whose note was changed by hand is known by the fold's list.
+select m.* from memories m
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.archive_reason = 'folded'
+  and (m.note = any(%(notes)s) or (m.note is null or m.note not like 'folded into mem\_%%') and m.id in (
+    select unnest(f.sources) from memories f
+    where f.org_id = %(org_id)s and f.user_id = %(user_id)s and f.id = any(%(ids)s)))
+order by m.created_at, m.id;
+
 -- name: latest_spine
 select version, lines, message_count, total_messages, made_by, at from spines
 where org_id = %(org_id)s and user_id = %(user_id)s order by version desc limit 1;

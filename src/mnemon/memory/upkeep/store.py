@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
+from mnemon.memory.lifecycle import folded_note
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.spine import SpineLine, SpinePart, SpineVersion
 from mnemon.memory.store import memory_of
@@ -44,6 +45,13 @@ class StoredSeed:
 async def global_memories(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
     """Return the active memories that every persona may know, most important first."""
     return [memory_of(row) for row in await tx.fetch_all(SQL["global_memories"], **scope.owner_params, most=most)]
+
+
+async def fragments_of(tx: Tx, scope: Scope, fold_ids: Sequence[str]) -> list[StoredMemory]:
+    """Return the memories that are archived because they were folded into any of these, oldest first."""
+    notes = [folded_note(one) for one in fold_ids]
+    rows = await tx.fetch_all(SQL["fragments_of"], **scope.owner_params, ids=list(fold_ids), notes=notes)
+    return [memory_of(row) for row in rows]
 
 
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
