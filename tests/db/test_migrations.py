@@ -167,8 +167,8 @@ async def test_fragments_of_folds_that_were_replaced_become_active_again(empty_u
         for memory_id, source, reason, note, sources in rows:
             connection.execute(
                 "insert into memories (org_id, user_id, id, type, content, entity_type, fact_type, importance,"
-                " memory_key, source, trust, confidence, valid_from, stated_at, revision, created_at, updated_at, recorded_at,"
-                " status, archive_reason, archived_at, note, sources)"
+                " memory_key, source, trust, confidence, valid_from, stated_at, revision, created_at, updated_at,"
+                " recorded_at, status, archive_reason, archived_at, note, sources)"
                 " values ('acme', 'usr', %s, 'PEOPLE', %s, 'person', 'fact', 1, %s,"
                 " %s, 'person', 1, now(), now(), 1, now(), now(), now(), %s, %s, %s, %s, %s)",
                 (memory_id, memory_id, memory_id, source, "ARCHIVED" if reason else "ACTIVE", reason,
