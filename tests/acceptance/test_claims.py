@@ -376,9 +376,10 @@ def claims_of(client: Client) -> list[str]:
     return sorted(content for content, _, claim in held(client) if claim)
 
 
-def test_a_claim_that_the_person_comes_to_share_is_no_contradiction_any_more(client: Client) -> None:
+def test_a_claim_that_the_person_comes_to_share_is_no_contradiction_any_more(server: Served, client: Client) -> None:
     own = state(client, "Bank account is DE11")
     claim = state(client, "Bank account is DE22", source="tool:crm")
+    server.advance(minutes=1)
     state(client, "Bank account is DE33", source="email")
     state(client, "bank account is DE22.")
     assert claims_of(client) == ["Bank account is DE33"]

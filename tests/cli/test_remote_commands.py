@@ -125,6 +125,7 @@ def walk(mnemon: Program, folder: Path, name: str) -> dict[str, Any]:
         "remember": mnemon.json("remember", "Lives in Leeds", "--user", name, "--attribute", "home")
     }
     assert "Lives in Leeds" in mnemon("recall", "where", "--user", name).stdout
+    assert "not a fold" in mnemon("unfold", told["remember"]["id"], code=1).stderr
     told["recall"] = mnemon.json("recall", "where", "--user", name, "--ranking", "blended")
     told["sources"] = mnemon.json("sources", name)
     told["sources of one"] = mnemon.json("sources", name, "cli")
