@@ -55,6 +55,8 @@ class ToolReply:
     """For the model, as JSON."""
     action: str | None = None
     """The action it is the result of, where that is not the tool itself."""
+    output: str | None = None
+    """What that action said. The content of the reply is the output only of the tool's own action."""
     ids: tuple[str, ...] | None = None
     """Ids of what it made, changed or found, which expectations are checked against."""
     types: tuple[str, ...] | None = None

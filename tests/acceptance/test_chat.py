@@ -224,6 +224,7 @@ def test_offline_chat_says_what_memory_knows_and_that_it_is_memory(offline_serve
     offline_server.settled(client)
     answer = client.post("/api/chat", json={"userId": "ana", "message": "Where do I live?", "stream": False})
     reply = answer.json()["data"]["reply"]
+    assert answer.json()["data"]["usage"]["model"] == "offline"
     assert "No language model is connected" in reply
     assert "Austin" in reply
     unknown = client.post("/api/chat", json={"userId": "bob", "message": "Where do I live?", "stream": False})

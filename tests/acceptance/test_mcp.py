@@ -21,7 +21,6 @@ from support.bounds import HANGS_S
 from support.served import Served
 
 TOOLS = {
-    "get_my_decisions",
     "remember",
     "recall",
     "forget",
@@ -31,7 +30,7 @@ TOOLS = {
     "expect",
     "report_result",
 }
-"""The contract's nine."""
+"""The contract's nine but `get_my_decisions`, which is for the run of an agent."""
 
 
 def text_of(result: CallToolResult) -> str:
@@ -173,8 +172,30 @@ async def test_expectations_are_verified_in_the_named_session(server: Served) ->
         assert not (await session.call_tool("expect", wish)).is_error
         told = await session.call_tool("report_result", {"action": "create_tasks", "count": 1})
         assert not told.is_error, told.content
+        again = await session.call_tool("report_result", {"action": "create_tasks", "count": 2})
     state = (await asyncio.to_thread(lambda: client.get(f"/api/sessions/{session_id}/agent-state"))).json()["data"]
-    assert [expectation["status"] for expectation in state["expectations"]] == ["failed"]
+    [failed] = state["expectations"]
+    assert failed["status"] == "failed"
+    told_back = {"id": failed["id"], "expected": "two tasks", "status": "failed"}
+    assert told.structured_content == {"reported": "create_tasks", "expectation": told_back}
+    assert again.structured_content == {"reported": "create_tasks", "expectation": None}, "none was pending"
+    [assumed] = state["assumptions"]
+    assert assumed["hypothesis"] == 'Expected "two tasks" but got "count 1"'
+
+
+async def test_a_tool_that_answers_an_expectation_of_itself_tells_how_it_turned_out(server: Served) -> None:
+    client = await asyncio.to_thread(server.client)
+    turn = {"userId": "ann", "messages": [{"role": "user", "content": "Hi"}]}
+    session_id = (await asyncio.to_thread(lambda: client.post("/api/turns", json=turn))).json()["data"]["sessionId"]
+    async with connected(server, f"?userId=ann&sessionId={session_id}") as session:
+        wish = {"action": "list_todos", "expected_outcome": "no todo is open", "expected_count": 0}
+        await session.call_tool("expect", wish)
+        first = (await session.call_tool("list_todos", {})).structured_content
+        second = (await session.call_tool("list_todos", {})).structured_content
+    assert first is not None
+    assert second is not None
+    assert first["expectation"]["status"] == "confirmed"
+    assert "expectation" not in second
 
 
 async def test_resources_show_the_engagement_the_spine_and_entity_cards(server: Served) -> None:

@@ -61,6 +61,19 @@ async def test_it_can_be_swapped_for_the_reference_server(server: Served) -> Non
         assert [e["name"] for e in (await call("open_nodes", names=["Acme", "Nobody"]))["entities"]] == ["Acme"]
 
 
+async def test_a_name_that_no_entity_has_is_refused_with_the_next_step(server: Served) -> None:
+    async with swapped_in(server) as call:
+        more = [{"entityName": "John_Smith", "contents": ["Plays the oboe"]}]
+        for name, arguments in (
+            ("create_relations", {"relations": [WORKS]}),
+            ("add_observations", {"observations": more}),
+        ):
+            refused = await call.session.call_tool(name, arguments)
+            assert refused.is_error
+            assert "There is no entity with name John_Smith." in refused.content[0].text
+            assert "call `create_entities` first" in refused.content[0].text
+
+
 async def test_what_is_deleted_is_gone_and_the_rest_stays(server: Served) -> None:
     async with swapped_in(server) as call:
         await call("create_entities", entities=[JOHN, ACME])

@@ -1,6 +1,7 @@
 """`mnemon remember` and `mnemon recall` in the terminal."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -41,6 +42,17 @@ def test_what_was_remembered_is_recalled_with_its_reasons(mnemon: Mnemon) -> Non
     assert lines[2].split()[2:] == ["John", "is", "my", "cofounder"]
     assert any(line.split()[0] == "similarity" and "× 0.40" in line for line in lines if line.strip())
     assert any(line.split()[0] == "frequency" and "× 0.30" in line for line in lines if line.strip())
+
+
+def test_the_id_of_what_was_remembered_stands_on_the_line_of_its_key(
+    mnemon: Mnemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    told = mnemon("remember", "Lives in Austin", "--attribute", "a city with a long name")
+    assert told.exit_code == 0, told.output
+    assert re.fullmatch(r"profile\|\S+ · said once · mem_\w+", told.output.splitlines()[1])
+    promised = mnemon("remember", "Call John back about the contract", "--type", "open_loop")
+    assert re.fullmatch(r"todo · \w+ · \w+", promised.output.splitlines()[1])
 
 
 def test_json_is_the_wires_shape(mnemon: Mnemon) -> None:

@@ -219,6 +219,9 @@ def test_models_are_listed(server: Served, ai: OpenAI) -> None:
     assert server.model in ("openai:scripted", "offline")
     assert [model.id for model in ai.models.list()] == [server.model]
     assert ai.models.retrieve(server.model).owned_by == "mnemon"
+    with pytest.raises(openai.NotFoundError) as refused:
+        ai.models.retrieve("nope")
+    assert "`GET /v1/models` lists the one that answers" in refused.value.response.text
 
 
 def _completed(ai: OpenAI, sent: list[Any], user: str, stream: bool, tools: Any = TOOLS) -> dict[str, Any]:

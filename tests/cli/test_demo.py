@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from mnemon.cli.demo import first_midnight
+from mnemon.cli.demo import first_midnight, needs_server
 from mnemon.cli.main import app
+from mnemon.cli.server_address import ADDRESS_FILE
 from mnemon.cli.story.steps import read_story
 from mnemon.clock import FileClock, SystemClock
 from mnemon.db.database import Database
@@ -45,6 +47,13 @@ def test_the_story_begins_on_a_monday_and_its_last_friday_has_passed(day: int) -
     begin = first_midnight(now)
     assert begin.weekday() == 0
     assert begin + timedelta(days=33) <= now < begin + timedelta(days=42)
+
+
+async def test_it_advises_to_start_a_server_only_if_none_runs(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    assert needs_server(settings)
+    (tmp_path / ADDRESS_FILE).write_text(json.dumps({"host": "127.0.0.1", "port": 24117, "pid": os.getpid()}))
+    assert not needs_server(settings)
 
 
 async def test_it_fills_the_organization_once(database_url: str) -> None:

@@ -142,6 +142,9 @@ def test_a_belief_shows_its_evidence_and_what_would_resolve_it(career: Career, b
     page = browser.get(f"/engagement/{career.hypothesis}").text
     assert "Tilburg is fine" in page
     assert "/sessions/" in page
+    lines = browser.get(f"/engagement/{career.hypothesis}.json").json()["held"]["hypothesis"]["evidence"]
+    assert {line["source"] == line["who"] for line in lines} == {True}
+    assert ", through " not in page, "they spoke for themselves"
 
 
 def test_a_person_settles_a_contradiction_and_archives_a_claim_with_a_note(

@@ -1,5 +1,6 @@
 """The curator's runs in the console, and the button that undoes a fold."""
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,3 +63,23 @@ def test_a_run_is_shown_and_its_fold_undone_by_a_button(server: Served, browser:
     after = browser.get("/curator?user=ann").text
     assert "archived · unfolded" in after
     assert "/unfold" not in after
+
+
+def test_the_overview_and_the_settings_say_that_no_model_is_connected(browser: httpx2.Client) -> None:
+    assert "rules only, no network" in browser.get("/").text
+    assert "No language model is connected." in browser.get("/settings").text
+
+
+def test_before_the_first_run_the_page_says_what_starts_it(server: Served, browser: httpx2.Client) -> None:
+    client = server.client("acme")
+    told = {"userId": "bo b", "type": "PROFILE", "content": "Sails on weekends"}
+    assert client.post("/api/memories", json=told).status_code == 201
+    server.settled(client)
+    listed = browser.get("/memories?user=bo+b").text
+    assert "The curator has not run for bo b yet." in listed
+    assert 'href="/curator?user=bo%20b"' in listed
+    assert 'href="/curator' not in browser.get("/memories").text, "nobody is chosen"
+    empty = browser.get("/curator?user=bo+b").text
+    assert "The curator has not run for bo b yet. It runs after every 2 new memories of a person" in empty
+    assert html.unescape(empty).count("--user 'bo b'") == 1
+    assert "--user ann" not in empty

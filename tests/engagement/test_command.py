@@ -4,17 +4,39 @@ import asyncio
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any, get_args
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from mnemon.access.organizations import create_organization
+from mnemon.cli.engagement import _change_subject
 from mnemon.cli.main import app
 from mnemon.cli.terminal import out
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
+from mnemon.engagement.document import UnknownAnswer
+from mnemon.engagement.journal import (
+    ContradictionSettled,
+    EngagementDelta,
+    EngagementEntry,
+    EngagementOpened,
+    EvidenceCollected,
+    EvidenceWithdrawn,
+    HypothesisArchived,
+    HypothesisFormed,
+    HypothesisPromoted,
+    HypothesisReopened,
+    HypothesisRestored,
+    ResolutionNamed,
+    UnknownAnswered,
+    UnknownAsked,
+    WeekAdvanced,
+)
 from mnemon.engagement.proposal_applier import EngagementRules
 from mnemon.engagement.reflect import EngagementSection
+from mnemon.engagement.shape import ChangeShape
+from mnemon.evidence.confidence import EvidenceLine, Stance, Strength
 from support.engaged import START, answer, claim, piece, turn
 
 FIRST = turn(
@@ -141,3 +163,58 @@ def test_an_empty_engagement_teaches_how_it_begins(shown: Callable[..., Result])
 def test_what_cannot_be_shown_is_told_with_an_exit_code(shown: Callable[..., Result]) -> None:
     assert shown("--org", "nowhere").exit_code == 3
     assert shown("--org", "acme", "--as-of", "yesterday").exit_code == 2
+
+
+EVIDENCE = EvidenceLine(
+    id="evd_1",
+    line="Said: approvals are quick here",
+    quote="approvals are quick here",
+    source="ann",
+    stance=Stance.CONTRADICTS,
+    strength=Strength.STRONG,
+    who="ann",
+    at=START,
+    turn_id="trn_1",
+    message_id="msg_1",
+    start=0,
+    end=24,
+)
+ANSWER = UnknownAnswer(quote="Jo", who="ann", at=START, turn_id="trn_1", message_id="msg_1", start=0, end=2)
+EVERY_KIND: dict[str, tuple[EngagementDelta, str]] = {
+    delta.kind: (delta, subject)
+    for delta, subject in (
+        (EngagementOpened(), "the engagement"),
+        (HypothesisFormed(hypothesis="hyp_1", statement="Approvals are slow", falsified_by=""), "Approvals are slow"),
+        (EvidenceCollected(hypothesis="hyp_1", evidence=EVIDENCE), EVIDENCE.line),
+        (ResolutionNamed(hypothesis="hyp_1", text="An interview"), "Approvals are slow"),
+        (HypothesisPromoted(hypothesis="hyp_1", threshold=0.85), "Approvals are slow"),
+        (HypothesisReopened(hypothesis="hyp_1"), "Approvals are slow"),
+        (HypothesisArchived(hypothesis="hyp_1", note="Old."), "Approvals are slow"),
+        (HypothesisRestored(hypothesis="hyp_1"), "Approvals are slow"),
+        (ContradictionSettled(hypothesis="hyp_1", evidence="evd_1", note="Another plant."), EVIDENCE.line),
+        (EvidenceWithdrawn(hypothesis="hyp_1", pieces=1), "Approvals are slow"),
+        (UnknownAsked(unknown="unk_1", question="Who owns it?", why_it_matters="The fix."), "Who owns it?"),
+        (UnknownAnswered(unknown="unk_1", answer=ANSWER), "Who owns it?"),
+        (WeekAdvanced(week=2), "to week 2"),
+    )
+}
+
+
+def change_of(delta: EngagementDelta) -> dict[str, Any]:
+    """Return the change as the API gives it."""
+    entry = EngagementEntry(seq=1, at=START, turn_id=None, user_id=None, who="ann", reason="why", delta=delta)
+    return ChangeShape.from_entry(entry).change
+
+
+def test_the_history_names_the_subject_of_every_kind_of_change() -> None:
+    kinds = {delta.__dataclass_fields__["kind"].default for delta in get_args(get_args(EngagementDelta)[0])}
+    assert set(EVERY_KIND) == kinds
+    named: dict[str, str] = {}
+    for kind, (delta, subject) in EVERY_KIND.items():
+        assert _change_subject(change_of(delta), named) == subject, kind
+
+
+def test_a_settled_contradiction_whose_evidence_was_forgotten_is_named_by_its_hypothesis() -> None:
+    settled = change_of(EVERY_KIND["settled"][0])
+    assert _change_subject(settled, {"hyp_1": "Approvals are slow"}) == "Approvals are slow"
+    assert _change_subject(settled, {}) == "hyp_1"

@@ -6,9 +6,12 @@ from datetime import timedelta
 import psycopg
 import pytest
 
+from mnemon.access.grants import Grant
 from mnemon.errors import Unauthenticated
 from mnemon.jobs import store as work
 from mnemon.jobs.kind import Attempt
+from mnemon.mcp.caller import McpCaller
+from mnemon.mcp.tools import McpTools
 from mnemon.runs import agent_store, agents, run_requests
 from mnemon.runs.active_memory import MemoryStatus
 from mnemon.runs.adapter import DecisionReview
@@ -151,6 +154,18 @@ async def test_a_token_speaks_for_its_agent_while_its_run_runs_and_no_longer(wor
     with pytest.raises(Unauthenticated):
         async with working.db.tx("acme") as tx:
             await authenticate_run_token(tx, secret)
+
+
+@pytest.mark.parametrize(
+    ("agent_id", "reviews", "listed"), [("agt_1", True, True), ("agt_1", False, False), (None, False, False)]
+)
+async def test_the_tool_for_decisions_is_listed_for_a_run_and_for_no_key(
+    working: Working, agent_id: str | None, reviews: bool, listed: bool
+) -> None:
+    grants = frozenset(Grant)
+    caller = McpCaller(org_id="acme", grants=grants, actor="a", user_name="ann", agent_id=agent_id, reviews=reviews)
+    names = {tool.name for tool in McpTools(working.services()).list_tools(caller)}
+    assert ("get_my_decisions" in names) is listed
 
 
 async def test_only_a_hash_of_a_token_is_stored_and_a_new_one_replaces_it(working: Working) -> None:

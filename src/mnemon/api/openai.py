@@ -52,7 +52,7 @@ async def list_models(door: ChatDoor) -> Response:
 async def get_model(model_id: Annotated[str, Path(max_length=200)], door: ChatDoor) -> Response:
     """Return the model that answers."""
     if model_id != door.services.llm.name:
-        raise NotFound("model")
+        raise NotFound("model", detail="There is no such model. `GET /v1/models` lists the one that answers.")
     return JSONResponse(_model_json(door))
 
 

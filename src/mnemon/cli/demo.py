@@ -43,7 +43,15 @@ def demo(
     out.print(f"The organization [bold]{named}[/] is filled: {steps} steps, each of them played through the API.")
     out.print("Kestrel's schedule is paused, Meridian wakes on the first of each month; change either on /agents.")
     out.print(f"Console, signed in (once, within 15 minutes): {link}", soft_wrap=True)
-    err.print("[dim]No server yet? Start one in another terminal:[/] mnemon serve")
+    if needs_server(settings):
+        err.print("[dim]No server yet? Start one in another terminal:[/] mnemon serve")
+
+
+def needs_server(settings: "Settings") -> bool:
+    """Say whether no server of the data directory runs that would answer the console's link."""
+    from mnemon.cli.server_address import running_server
+
+    return running_server(settings.data_dir) is None
 
 
 async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:

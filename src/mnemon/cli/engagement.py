@@ -140,14 +140,19 @@ def _history_table(changes: list[dict[str, Any]]) -> "RenderableType":
 
 
 def _change_subject(change: dict[str, Any], named: dict[str, str]) -> str:
-    """Return what a change is about: the statement or question.
+    """Return what a change is about: the statement, the question or the line of evidence.
 
     `named` collects these by id from the changes that introduce them, since later ones hold only the id. Call it in the
     order of the history.
     """
+    evidence = change.get("evidence")
+    if isinstance(evidence, dict):
+        named[evidence["id"]] = evidence["line"]
+        return str(evidence["line"])
+    # A contradiction that was settled by hand holds the id of its line.
+    if evidence is not None and evidence in named:
+        return named[evidence]
     subject = change.get("hypothesis") or change.get("unknown")
-    if "evidence" in change:
-        return str(change["evidence"]["line"])
     if subject is None:
         return f"to week {change['week']}" if "week" in change else "the engagement"
     if text := change.get("statement") or change.get("question"):

@@ -136,9 +136,10 @@ def _print_stored(stored: Any) -> None:
     elif "memoryKey" in stored:
         times = "once" if stored["mentions"] == 1 else f"{stored['mentions']} times"
         key, said = safe_markup(stored["memoryKey"]), safe_markup(f"said {times} · {stored['id']}")
-        out.print("[dim]" + key + " · " + said + "[/]")
+        # Not wrapped: the id is there to be copied, and a break before it would leave a line that ends in a dot.
+        out.print("[dim]" + key + " · " + said + "[/]", soft_wrap=True)
     else:
-        out.print(f"[dim]todo · {safe_markup(stored['kind'])} · {safe_markup(stored['id'])}[/]")
+        out.print(f"[dim]todo · {safe_markup(stored['kind'])} · {safe_markup(stored['id'])}[/]", soft_wrap=True)
 
 
 def _print_found(found: Any, *, why: bool) -> None:

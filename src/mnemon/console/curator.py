@@ -22,7 +22,9 @@ async def curator(visit: PageRequest) -> PageContent:
         scope = visit.person_scope(chosen.user) if chosen.user else None
         found = await load_curator_reports(tx, scope, most=MAX_SHOWN) if scope else []
     may = visit.principal.may(Grant.MEMORY_WRITE)
-    return PageContent(title="Curator", data={"whom": chosen, "found": found, "may": may, "now": tx.now})
+    after = visit.services.settings.curator_after
+    data = {"whom": chosen, "found": found, "may": may, "after": after, "now": tx.now}
+    return PageContent(title="Curator", data=data)
 
 
 @action(router, "/memories/{memory_id}/unfold", grant=Grant.MEMORY_WRITE)

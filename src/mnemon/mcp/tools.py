@@ -50,7 +50,7 @@ class McpTools:
         return {name: tool for name, tool in offered.items() if tool.needs in caller.grants}
 
     def list_tools(self, caller: McpCaller) -> list[types.Tool]:
-        """Return the tools this MCP caller may call as `tools/list` describes them."""
+        """Return the tools that are of use to this MCP caller as `tools/list` describes them."""
         return [
             types.Tool(
                 name=tool.name,
@@ -63,6 +63,8 @@ class McpTools:
                 ),
             )
             for tool in self.tools_for(caller).values()
+            # A key may call it and is told why not; only a run has decisions of its own.
+            if caller.agent_id is not None or tool.name != GetMyDecisions.name
         ]
 
     async def call_tool(

@@ -41,7 +41,7 @@ class Expect:
     name = "expect"
     description = (
         "Before you act, say what the action should do. The next result of that action is checked against it by "
-        "ids, type and count, and you are told when it turned out otherwise."
+        "ids, type and count, and the reply to that result says in `expectation` whether it is confirmed or failed."
     )
     arguments: type[Arguments] = ExpectArguments
     needs = "chat"
@@ -88,7 +88,7 @@ class ReportResult:
     name = "report_result"
     description = (
         "After an action, tell what it did. What you expected of it is confirmed or marked as failed by ids, type "
-        "and count."
+        "and count, and `expectation` in the reply says which; it is null if nothing could be compared."
     )
     arguments: type[Arguments] = ReportResultArguments
     needs = "chat"
@@ -100,14 +100,15 @@ class ReportResult:
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """Return the reported result of an action; raise Invalid without a session.
 
-        `run_tool` verifies the session's expectations with it.
+        `run_tool` verifies the session's expectations with it, and adds to the reply what came of that.
         """
         assert isinstance(arguments, ReportResultArguments)
         if caller.session_id is None:
             raise Invalid(f"A result belongs to a session. {_NAME_SESSION}", code="no_session")
         return ToolReply(
-            content={"reported": arguments.action, "output": arguments.output},
+            content={"reported": arguments.action, "expectation": None},
             action=arguments.action,
+            output=arguments.output,
             ids=None if arguments.ids is None else tuple(arguments.ids),
             types=None if arguments.types is None else tuple(arguments.types),
             count=arguments.count,

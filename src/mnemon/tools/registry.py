@@ -1,7 +1,8 @@
 """Which tools are served where, and running one."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,8 @@ async def run_tool(
 ) -> ToolRun:
     """Run the tool and record its expectations and its result in the session's agent state, all in `tx`.
 
-    Raises NotAllowed when the caller lacks the tool's scope. Without a session nothing is recorded.
+    Raises NotAllowed when the caller lacks the tool's scope. Without a session nothing is recorded. A reply whose
+    result settled an expectation tells which, and how.
     """
     # Checked again, although a caller is offered only what it may call.
     if not caller.may(tool.needs):
@@ -73,7 +75,7 @@ async def run_tool(
         types=reply.types,
         count=reply.count,
         entities=reply.entities,
-        output=reply.content,
+        output=reply.content if reply.action is None else reply.output,
     )
     if caller.session_id is None:
         return ToolRun(reply=reply, outcome=outcome, updates=())
@@ -82,5 +84,15 @@ async def run_tool(
     settled = None
     if reply.reports:
         settled = await record_tool_results(tx, scope, session, (outcome,), turn_id=turn_id, at=tx.now)
+        reply = replace(reply, content=reply.content | _settled_expectation(settled))
     updates = tuple(update for update in (planned, settled) if update is not None)
     return ToolRun(reply=reply, outcome=outcome, updates=updates)
+
+
+def _settled_expectation(update: StateUpdate | None) -> dict[str, Any]:
+    """Return the expectation that a result settled as an entry of the tool's reply; empty when it settled none."""
+    changed = () if update is None else update.change.expectations or ()
+    # A result settles one at most.
+    for one in changed:
+        return {"expectation": {"id": one.id, "expected": one.expected_outcome, "status": one.status.value}}
+    return {}

@@ -195,7 +195,7 @@ async def _create_relations(tx: Tx, caller: Caller, given: RelationsArguments) -
             continue
         source = names.find_entity(edge.source)
         if source is None:
-            raise NotFound(f"entity with name {edge.source}")
+            raise _no_such_entity(edge.source)
         await remember_facts(tx, caller.scope, [graph.relation_fact(source, edge)])
         known.add(edge.slugs)
         made.append(_edge_json(edge))
@@ -210,7 +210,7 @@ async def _add_observations(tx: Tx, caller: Caller, given: AddObservationsArgume
         names = graph.EntityNames(await graph.load_entities(tx, caller.scope))
         entity = names.find_entity(addition.entity_name)
         if entity is None:
-            raise NotFound(f"entity with name {addition.entity_name}")
+            raise _no_such_entity(addition.entity_name)
         known = {content_hash(memory.content) for memory in graph.entity_observations(entity)}
         stated = graph.distinct_texts(addition.contents)
         fresh = [content for content in stated if content_hash(content) not in known]
@@ -218,6 +218,15 @@ async def _add_observations(tx: Tx, caller: Caller, given: AddObservationsArgume
         added = [content for content, one in zip(fresh, kept, strict=True) if one.outcome is not MemoryOutcome.SKIPPED]
         results.append({"entityName": entity.label, "addedObservations": added})
     return {"results": results}
+
+
+def _no_such_entity(name: str) -> NotFound:
+    """Return the error for a name that no entity of the person has, with the next step."""
+    return NotFound(
+        "entity",
+        detail=f"There is no entity with name {name}. Check the name with `search_nodes`, or call `create_entities` "
+        "first.",
+    )
 
 
 async def _read_graph(tx: Tx, caller: Caller, given: ReadGraphArguments) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Withdrawal:
     """Past versions that now count as never said."""
     todos: int
     """Open todos that were dropped."""
-    people: int = 1
+    people: int
     """People for whom the source was withdrawn; 0 if nothing of it was left for anyone."""
 
     @property
@@ -95,6 +95,7 @@ async def withdraw_source(
         restored=tuple(one.id for one in after if one.id in before and _is_restored(one, before[one.id])),
         versions=sum(one_past.origin == origin for one in changes for one_past in _moved_versions(one, past)),
         todos=todos,
+        people=1 if changes or todos else 0,
     )
     await tx.execute(SQL["keep_withdrawal"], **scope.owner_params, id=receipt.id, origin=origin, at=receipt.at)
     log.info("source_withdrawn", user=scope.user, receipt=receipt.id, changed=receipt.total)
@@ -158,7 +159,7 @@ async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: 
         restored=tuple(one for part in parts for one in part.restored),
         versions=sum(part.versions for part in parts),
         todos=sum(part.todos for part in parts),
-        people=len(parts),
+        people=sum(part.people for part in parts),
     )
 
 
