@@ -3,9 +3,11 @@
 python killed_restore.py STAGE restore FILE ...
 """
 
+import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -14,6 +16,8 @@ from mnemon.cli import services, survivors
 from mnemon.cli.main import app
 from mnemon.custody import replay
 from mnemon.db import backup
+from mnemon.db.connect import open_connection
+from support.bounds import HANGS_S
 
 BEFORE_COMMIT = ("before_load", "within_load")
 AFTER_COMMIT = ("after_load", "after_migrate", "within_forgettings", "between_survivors", "before_end")
@@ -34,11 +38,27 @@ def dies_after(act: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable
 
 
 async def _half_the_lines(*args: Any) -> AsyncIterator[bytes]:
-    """The archive's lines up to those of the keys, which come after other tables' and before the last ones."""
+    """The archive's lines up to the rows of the keys; the end comes when the database waits for those."""
     async for line in _ARCHIVE_LINES(*args):
         yield line
         if line.startswith(b"COPY public.keys"):
+            await _wait_for_copy()
             die()
+
+
+async def _wait_for_copy() -> None:
+    """Return when the database of MNEMON_DATABASE_URL is in the middle of a COPY into the keys."""
+    end = time.monotonic() + HANGS_S
+    async with await open_connection(os.environ["MNEMON_DATABASE_URL"]) as connection:
+        while time.monotonic() < end:
+            copies = await connection.execute(
+                "select 1 from pg_stat_progress_copy p join pg_stat_activity a using (pid) "
+                "where a.query like 'COPY public.keys%' and p.command = 'COPY FROM'"
+            )
+            if await copies.fetchone():
+                return
+            await asyncio.sleep(0.02)
+    raise TimeoutError
 
 
 _ARCHIVE_LINES = backup._archive_lines
