@@ -77,7 +77,10 @@ def kill_at(stage: str, *words: object) -> None:
     """Run the program until it kills itself at the stage."""
     command = [sys.executable, "-m", "support.killed_restore", stage, *map(str, words)]
     tests = Path(killed_restore.__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(tests), os.environ.get("PYTHONPATH"))))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(tests), os.environ.get("PYTHONPATH")))),
+    }
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANGS_S, env=environment)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
 
@@ -132,8 +135,10 @@ def test_a_restore_killed_after_it_commits_is_finished_before_the_database_is_us
     (check,) = [one for one in json.loads(mnemon("doctor", "--json").stdout)["checks"] if one["name"] == "restore"]
     assert check["state"] == "fail"
     assert check["fix"].startswith("mnemon migrate")
-    words = ("migrate", "--json") if again == "migrate" else ("restore", backup, "--force", "--json")
-    notes = json.loads(done(*words))["restored" if again == "migrate" else "notes"]
+    if again == "migrate":
+        notes = json.loads(done("migrate", "--json"))["restored"]
+    else:
+        notes = json.loads(done("restore", backup, "--force", "--json"))["notes"]
     assert len(notes) == 3
     assert "may be" not in " ".join(notes)
     assert returned(key) == []

@@ -69,13 +69,13 @@ def place_the_end(stage: str) -> None:
     if stage == "before_load":
         backup.load_archive = die
     elif stage == "within_load":
-        backup._archive_lines = _half_the_lines
+        backup._archive_lines = _half_the_lines  # type: ignore[assignment]
     elif stage == "after_load":
         backup.load_archive = dies_after(backup.load_archive)  # type: ignore[assignment]
     elif stage == "after_migrate":
         services.migrate_to_current = dies_after(services.migrate_to_current)  # type: ignore[assignment]
     elif stage == "within_forgettings":
-        replay.forget_again = _die_at_second(replay.forget_again)
+        replay.forget_again = _die_at_second(replay.forget_again)  # type: ignore[assignment]
     elif stage == "between_survivors":
         RevocationCarryover.apply_to = die  # type: ignore[method-assign]
     elif stage == "before_end":
