@@ -156,7 +156,8 @@ def print_finished_restore(notes: list[str]) -> None:
     if not notes:
         return
     if logs_are_json():
-        log.warning("interrupted_restore_finished", said=notes)
+        step = "Read `said`: what may be back is named there, with the command that shows it."
+        log.warning("interrupted_restore_finished", said=notes, next_step=step)
         return
     err.print("A restore had been interrupted; it is finished now.")
     for note in notes:
