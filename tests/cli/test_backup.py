@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import psycopg
@@ -12,11 +13,13 @@ from typer.testing import CliRunner, Result
 
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
-from mnemon.cli import backup
+from mnemon.cli import survivors
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
+from mnemon.db.backup import GapSubject
 from mnemon.db.database import Database
 from mnemon.db.migrate import check_role
+from mnemon.db.pending_restore import CarriedRecords
 from mnemon.scope import Scope
 from mnemon.services import Services
 
@@ -164,8 +167,18 @@ def test_what_must_survive_is_taken_from_the_old_database_and_given_to_the_new(
     filled: str, tmp_path: Path, mnemon: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Ledger:
+        subject: GapSubject = "forgettings"
+        keys = 0
+
         async def read_from(self, url: str) -> None:
             self.keys = len(names_of_keys(url))
+
+        def carried_records(self, data_dir: Path, at: datetime) -> CarriedRecords:
+            return CarriedRecords(subject=self.subject, at=at, found=True, gap=None, rows=(json.dumps(self.keys),))
+
+        def take_over(self, records: CarriedRecords) -> None:
+            (row,) = records.rows
+            self.keys = json.loads(row)
 
         async def apply_to(self, services: Services) -> str:
             async with services.db.tx("acme") as tx:
@@ -174,7 +187,7 @@ def test_what_must_survive_is_taken_from_the_old_database_and_given_to_the_new(
     file = tmp_path / "one.backup"
     mnemon("backup", file, "--database-url", filled)
     asyncio.run(_fill(filled, "later"))
-    monkeypatch.setattr(backup, "SURVIVORS", (Ledger,))
+    monkeypatch.setattr(survivors, "SURVIVORS", (Ledger,))
     back = mnemon("restore", file, "--database-url", filled, "--force", "--json")
     assert json.loads(back.stdout)["notes"] == ["2 before, 1 now"]
 

@@ -1,10 +1,14 @@
 """The revocations of keys, carried over a restore."""
 
+import json
 from datetime import datetime
+from pathlib import Path
 
 from mnemon.access import store
-from mnemon.db.backup import delete_gap, read_gap, record_gap
+from mnemon.clock import parse_time
+from mnemon.db.backup import GapSubject, delete_gap, read_gap, record_gap
 from mnemon.db.connect import open_connection
+from mnemon.db.pending_restore import CarriedRecords
 from mnemon.scope import Scope
 from mnemon.services import Services
 
@@ -13,6 +17,8 @@ _REVIEW_HINT = "check `mnemon keys list`, and revoke the keys that should be."
 
 class RevocationCarryover:
     """Carries revocations over a restore, so that a backup does not make a revoked key valid again."""
+
+    subject: GapSubject = "revocations"
 
     def __init__(self) -> None:
         """Start with no revocations; `read_from` loads them, `apply_to` writes them."""
@@ -31,6 +37,22 @@ class RevocationCarryover:
             self._gap = await read_gap(connection, "revocations")
             revoked = "select org_id, key_id, revoked_at from keys where revoked_at is not null order by org_id, key_id"
             self._revoked = await (await connection.execute(revoked)).fetchall()
+
+    def carried_records(self, data_dir: Path, at: datetime) -> CarriedRecords:
+        """Return the revocations as records that a restore keeps until they are applied."""
+        rows = tuple(json.dumps([org_id, key_id, when.isoformat()]) for org_id, key_id, when in self._revoked)
+        return CarriedRecords(subject=self.subject, at=at, found=self._found, gap=self._gap, rows=rows)
+
+    def take_over(self, records: CarriedRecords) -> None:
+        """Add the revocations that an unfinished restore kept, and go by what it knew of gaps."""
+        for row in records.rows:
+            org_id, key_id, at = json.loads(row)
+            self._revoked.append((org_id, key_id, parse_time(at)))
+        if self._found and not records.found:
+            # Loaded from a backup with nothing to replace: the database to replace now lacks what came after it.
+            self._gap = self._gap or records.at
+        else:
+            self._found, self._gap = records.found, records.gap
 
     async def apply_to(self, services: Services) -> str:
         """Revoke in the restored database the keys that the replaced one had revoked; return a summary text."""

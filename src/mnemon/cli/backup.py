@@ -1,15 +1,16 @@
 """`mnemon backup FILE` and `mnemon restore FILE`.
 
 A restore replaces the whole database, in this order: read the file and check that its migrations are known, refuse
-while others are connected or data would be lost, take the survivors out of the old database, load the file, migrate it
-to this version, and apply the survivors to it.
+while others are connected or data would be lost, take the survivors out of the old database, load the file together
+with them in one transaction, migrate it to this version, and apply the survivors to it. What is killed before that
+transaction commits has changed nothing; what is killed after it is finished by the next `migrate` or `serve`, and until
+then no command uses the database (`db/pending_restore.py`).
 """
 
 import asyncio
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,49 +20,12 @@ from mnemon.cli.terminal import JsonOption, err, out, print_json, report_errors,
 
 if TYPE_CHECKING:
     from mnemon.db.backup import BackupArchive, DatabaseContents
-    from mnemon.services import Services
+    from mnemon.db.pending_restore import CarriedRecords
     from mnemon.settings import Settings
 
 _DISCONNECT_TRIES = 10
 _DISCONNECT_WAIT_S = 0.2
 FileArgument = Annotated[Path, typer.Argument(help="The backup file.")]
-
-
-class Survivor(Protocol):
-    """Records that must survive a restore, such as the ledger of what was forgotten."""
-
-    async def read_from(self, url: str) -> None:
-        """Read the records from the database that is about to be replaced; not called when that one is empty."""
-        ...
-
-    async def apply_to(self, services: "Services") -> str:
-        """Apply the records to the restored database; return a sentence that says what was done."""
-        ...
-
-
-def _ledger_survivor() -> Survivor:
-    """Return what carries the ledger of forgotten data from the replaced database to the restored one."""
-    from mnemon.custody.replay import LedgerCarryover
-
-    return LedgerCarryover()
-
-
-def _revocation_survivor() -> Survivor:
-    """Return what carries the revocations of keys from the replaced database to the restored one."""
-    from mnemon.access.carryover import RevocationCarryover
-
-    return RevocationCarryover()
-
-
-def _withdrawal_survivor() -> Survivor:
-    """Return what carries the withdrawals of sources from the replaced database to the restored one."""
-    from mnemon.memory.sources.survivor import WithdrawalSurvivor
-
-    return WithdrawalSurvivor()
-
-
-SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger_survivor, _revocation_survivor, _withdrawal_survivor)
-"""Constructors of all survivors. Older backups lack what was forgotten, revoked or withdrawn since."""
 
 
 def register(app: typer.Typer) -> None:
@@ -104,11 +68,12 @@ def _refuse_existing(file: Path, force: bool) -> None:
 
 async def _write_backup(settings: "Settings", file: Path) -> int:
     """Dump the database to the file, read the file back, and return how many tables it holds."""
-    from mnemon.cli.services import ensure_database, session_url
+    from mnemon.cli.services import ensure_database, refuse_pending_restore, session_url
     from mnemon.db.backup import dump_database, find_tools, read_archive
 
     async with ensure_database(settings) as url:
         owner = session_url(settings, url)
+        await refuse_pending_restore(settings, owner)
         tools = await find_tools(owner, settings.postgres_bin_dir)
         with err.status("writing") as status:
             await dump_database(owner, file, tools, lambda words: status.update(f"writing: {words}"))
@@ -143,10 +108,10 @@ def restore(
 
 async def _restore_backup(settings: "Settings", file: Path, force: bool) -> "tuple[BackupArchive, list[str]]":
     """Restore the file into the database, migrate it, and return the archive and a note per kept kind of record."""
-    from mnemon.app import make_services
-    from mnemon.cli.services import ensure_database, migrate_to_current, session_url
+    from mnemon.cli.services import ensure_database, finish_restore, migrate_to_current, session_url
     from mnemon.db.backup import find_tools, load_archive, read_archive
     from mnemon.db.migrate import check_applied, shipped_migrations
+    from mnemon.db.pending_restore import pending_script
 
     async with ensure_database(settings, create=True) as url:
         owner = session_url(settings, url)
@@ -154,41 +119,21 @@ async def _restore_backup(settings: "Settings", file: Path, force: bool) -> "tup
         archive = await read_archive(file, tools)
         # A file of a newer version is refused before anything is touched.
         check_applied(shipped_migrations(), dict(archive.migrations))
-        survivors = await _prepare_restore(owner, force)
+        carried = await _prepare_restore(settings, owner, force)
         with err.status("restoring") as status:
             say = lambda words: status.update(f"restoring: {words}")  # noqa: E731 - one line, used once
-            await load_archive(owner, file, tools, say, total=len(archive.tables))
+            await load_archive(owner, file, tools, say, total=len(archive.tables), addition=pending_script(carried))
         await migrate_to_current(settings, url)
-        async with make_services(settings, url) as services:
-            notes = await apply_survivors(services, survivors)
-            await _record_restore(services)
-            return archive, notes
+        return archive, await finish_restore(settings, url)
 
 
-async def _record_restore(services: "Services") -> None:
-    """Append an entry to every organization's audit log that says a backup was restored."""
-    from mnemon.access.audit import record_command
-    from mnemon.access.organizations import list_organizations
-    from mnemon.cli.services import operator_tx
-    from mnemon.scope import Scope
-
-    async with operator_tx(services) as tx:
-        names = [organization.name for organization in await list_organizations(tx)]
-    for name in names:
-        async with services.db.tx(name) as tx:
-            record_command(tx, Scope(org_id=name), "restore")
-
-
-async def apply_survivors(services: "Services", survivors: "list[Survivor]") -> list[str]:
-    """Apply the records that must survive the restore to the new database; return a sentence for each kind."""
-    return [await survivor.apply_to(services) for survivor in survivors]
-
-
-async def _prepare_restore(url: str, force: bool) -> "list[Survivor]":
+async def _prepare_restore(settings: "Settings", url: str, force: bool) -> "list[CarriedRecords]":
     """Return the records that must survive the restore, read from the database to be replaced.
 
     Raises Conflict while others are connected, or when there is data and no --force.
     """
+    from mnemon.app import make_clock
+    from mnemon.cli.survivors import read_survivors
     from mnemon.errors import Conflict
 
     there = await _wait_for_disconnects(url)
@@ -202,11 +147,7 @@ async def _prepare_restore(url: str, force: bool) -> "list[Survivor]":
             f"This database holds data ({there.rows:,} rows in {there.tables} tables), and a restore would replace all "
             "of it. Restore into a new one (--data-dir NEW_DIRECTORY), or add --force to replace this one."
         )
-    survivors = [make() for make in SURVIVORS]
-    if there.rows:
-        for survivor in survivors:
-            await survivor.read_from(url)
-    return survivors
+    return await read_survivors(url, settings.data_dir, make_clock(settings).now(), empty=not there.rows)
 
 
 async def _wait_for_disconnects(url: str) -> "DatabaseContents":

@@ -62,7 +62,13 @@ async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
     from mnemon.app import make_services
     from mnemon.cli.serve import assert_role
     from mnemon.cli.server_address import ServerAddress, running_server
-    from mnemon.cli.services import assert_embedder, ensure_database, migrate_to_current
+    from mnemon.cli.services import (
+        assert_embedder,
+        ensure_database,
+        finish_restore,
+        migrate_to_current,
+        print_finished_restore,
+    )
     from mnemon.logs import configure_logs
     from mnemon.scope import Scope
 
@@ -71,6 +77,7 @@ async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
     check_organization_name(org)
     async with ensure_database(settings, create=True) as url:
         await migrate_to_current(settings, url)
+        print_finished_restore(await finish_restore(settings, url))
         async with make_services(settings, url) as services:
             await assert_role(services)
             await assert_embedder(services)

@@ -117,6 +117,10 @@ async def _check_connected(settings: "Settings", url: str) -> "AsyncIterator[Che
             yield await database.check_postgres(connection, url)
             schema, complete = await database.check_schema(connection)
             yield schema
+            if (unfinished := await database.check_restore(connection)) is not None:
+                # The fix also grants the privileges that a loaded backup lacks, so nothing after this is worth saying.
+                yield unfinished
+                return
             usable = complete
             if complete:
                 rights = await database.check_privileges(connection)

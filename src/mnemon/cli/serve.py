@@ -171,21 +171,28 @@ async def _run_worker(settings: "Settings") -> None:
 def migrate(
     data_dir: DataDirOption = None, database_url: DatabaseUrlOption = None, as_json: JsonOption = False
 ) -> None:
-    """Apply pending migrations, and create the database if there is none."""
+    """Apply pending migrations, finish an interrupted restore, and create the database if there is none."""
     from mnemon.cli.services import ensure_database as found_url
-    from mnemon.cli.services import migrate_to_current, tables_without_rights
+    from mnemon.cli.services import (
+        finish_restore,
+        migrate_to_current,
+        print_finished_restore,
+        tables_without_rights,
+    )
 
     settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
 
-    async def apply_migrations() -> tuple[int, list[str]]:
+    async def apply_migrations() -> tuple[int, list[str], list[str]]:
         async with found_url(settings, create=True) as url:
             lacking = await tables_without_rights(settings, url)
-            return await migrate_to_current(settings, url), lacking
+            applied = await migrate_to_current(settings, url)
+            return applied, lacking, await finish_restore(settings, url)
 
-    applied, repaired = run(apply_migrations())
+    applied, repaired, finished = run(apply_migrations())
     if as_json:
-        print_json({"applied": applied, "mended": repaired})
+        print_json({"applied": applied, "mended": repaired, "restored": finished})
     else:
+        print_finished_restore(finished)
         if repaired:
             out.print(f"Privileges of the role mnemon_app restored on: {', '.join(repaired)}.", soft_wrap=True)
         out.print(

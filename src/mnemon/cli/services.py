@@ -18,6 +18,7 @@ from mnemon.cli.terminal import err
 from mnemon.db.connect import explain_error, open_connection
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate_database, pending_migrations, unusable_tables
+from mnemon.db.pending_restore import PENDING_DETAIL, PENDING_STEP, claim_pending, restore_is_pending
 from mnemon.db.tx import Tx
 from mnemon.errors import DatabaseDown, Misconfigured
 from mnemon.logs import logs_are_json, use_stdlib_logs
@@ -88,6 +89,7 @@ async def open_services(settings: Settings, *, migrated: bool = False, create: b
     async with ensure_database(settings, create=create) as url:
         if migrated:
             await migrate_to_current(settings, url)
+            print_finished_restore(await finish_restore(settings, url))
         else:
             await _refuse_old_schema(settings, url)
         async with make_services(settings, url) as services:
@@ -108,7 +110,7 @@ async def migrate_to_current(settings: Settings, url: str) -> int:
     """Apply pending migrations as the tables' owner; return how many were applied."""
     from mnemon.app import make_clock
 
-    owner = settings.migration_url.get_secret_value() if settings.migration_url else url
+    owner = _owner_url(settings, url)
     try:
         # With an owner of its own, the server's login is granted the role that row-level security binds.
         login = psycopg.conninfo.conninfo_to_dict(url).get("user") if settings.migration_url else None
@@ -118,9 +120,75 @@ async def migrate_to_current(settings: Settings, url: str) -> int:
     return len(done)
 
 
+def _owner_url(settings: Settings, url: str) -> str:
+    """Return the URL of the tables' owner: MNEMON_MIGRATION_URL where that is set, else the server's own."""
+    return settings.migration_url.get_secret_value() if settings.migration_url else url
+
+
+async def finish_restore(settings: Settings, url: str) -> list[str]:
+    """Apply what a restore has loaded but not applied yet to a migrated database; return what was done, in sentences.
+
+    The table of it exists until all is applied, so this continues a restore that was killed at any moment.
+    """
+    from mnemon.app import make_services
+    from mnemon.cli.survivors import apply_survivors
+
+    owner = _owner_url(settings, url)
+    try:
+        # After the migrations: they wait for a load that is about to commit although its restore was killed.
+        if not await restore_is_pending(owner):
+            return []
+        async with make_services(settings, url) as services, claim_pending(owner) as carried:
+            if not carried:
+                return []
+            notes = await apply_survivors(services, carried)
+            await _record_restore(services)
+            return notes
+    except psycopg.Error as error:
+        raise DatabaseDown(explain_error(error, owner, embedded=settings.database_url is None)) from error
+
+
+def print_finished_restore(notes: list[str]) -> None:
+    """Say on stderr, or in the log where it is JSON, that an interrupted restore was finished; nothing without notes.
+
+    The notes have the warnings that the restore itself would have printed.
+    """
+    if not notes:
+        return
+    if logs_are_json():
+        step = "Read `said`: what may be back is named there, with the command that shows it."
+        log.warning("interrupted_restore_finished", said=notes, next_step=step)
+        return
+    err.print("A restore had been interrupted; it is finished now.")
+    for note in notes:
+        err.print(note, markup=False, soft_wrap=True)
+
+
+async def _record_restore(services: Services) -> None:
+    """Append an entry to every organization's audit log that says a backup was restored."""
+    from mnemon.access.audit import record_command
+    from mnemon.access.organizations import list_organizations
+
+    async with operator_tx(services) as tx:
+        names = [organization.name for organization in await list_organizations(tx)]
+    for name in names:
+        async with services.db.tx(name) as tx:
+            record_command(tx, Scope(org_id=name), "restore")
+
+
+async def refuse_pending_restore(settings: Settings, url: str) -> None:
+    """Raise Misconfigured if a restore of this database was interrupted: revoked keys would be valid in it."""
+    try:
+        if not await restore_is_pending(url):
+            return
+    except psycopg.Error as error:
+        raise DatabaseDown(explain_error(error, url, embedded=settings.database_url is None)) from error
+    raise Misconfigured(f"{PENDING_DETAIL} {PENDING_STEP}")
+
+
 async def tables_without_rights(settings: Settings, url: str) -> list[str]:
     """Return the tables that the server's role lacks privileges on, looked up as their owner."""
-    owner = settings.migration_url.get_secret_value() if settings.migration_url else url
+    owner = _owner_url(settings, url)
     try:
         async with await open_connection(owner) as connection:
             return await unusable_tables(connection)
@@ -129,9 +197,13 @@ async def tables_without_rights(settings: Settings, url: str) -> list[str]:
 
 
 async def _refuse_old_schema(settings: Settings, url: str) -> None:
-    """Raise Misconfigured if migrations are pending, and DatabaseDown if the database does not answer."""
+    """Raise Misconfigured if migrations or the end of a restore are pending.
+
+    Raises DatabaseDown if the database does not answer.
+    """
     try:
         if not await pending_migrations(url):
+            await refuse_pending_restore(settings, url)
             return
     except psycopg.Error as error:
         raise DatabaseDown(explain_error(error, url, embedded=settings.database_url is None)) from error

@@ -161,7 +161,7 @@ def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(_entry_to_json(entry)) + "\n" for entry in new)
+            file.writelines(json.dumps(entry_to_json(entry)) + "\n" for entry in new)
     return len(new)
 
 
@@ -172,15 +172,15 @@ def load_file(path: Path) -> list[LedgerEntry]:
     found = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            found.append(_entry_from_json(json.loads(line)))
+            found.append(entry_from_json(json.loads(line)))
         # A crash cut the line short; its entry is in the table and is appended again by the next copy.
         except (ValueError, KeyError, TypeError):
             continue
     return found
 
 
-def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
-    """Return the ledger entry as a JSON object for a line of the file `forgotten.ndjson`."""
+def entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
+    """Return the ledger entry as a JSON object as a line of the file `forgotten.ndjson` holds it."""
     return {
         "org": entry.org_id,
         "id": entry.id,
@@ -193,7 +193,7 @@ def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def _entry_from_json(plain: dict[str, Any]) -> LedgerEntry:
+def entry_from_json(plain: dict[str, Any]) -> LedgerEntry:
     """Return the ledger entry from the JSON object of a line of the file `forgotten.ndjson`."""
     return LedgerEntry(
         org_id=plain["org"],

@@ -5,21 +5,24 @@ to the restored one.
 """
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
+from pathlib import Path
 
 from psycopg.rows import dict_row
 
 from mnemon.custody import ledger
 from mnemon.custody.forget_memory import clear_traces, forget_memories
 from mnemon.custody.forget_person import forget_person
-from mnemon.custody.ledger import ForgetTally, LedgerEntry, entry_from_row
+from mnemon.custody.ledger import ForgetTally, LedgerEntry, entry_from_json, entry_from_row, entry_to_json
 from mnemon.custody.tables import SQL
 from mnemon.custody.traces import ForgottenTraces
-from mnemon.db.backup import delete_gap, load_gap, read_gap, record_gap
+from mnemon.db.backup import GapSubject, delete_gap, load_gap, read_gap, record_gap
 from mnemon.db.connect import open_connection
 from mnemon.db.database import Database
+from mnemon.db.pending_restore import CarriedRecords
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.services import Services
@@ -66,9 +69,13 @@ _COPY_HINT = (
 class LedgerCarryover:
     """Carries the ledger over a restore, so that what was forgotten since the backup stays forgotten."""
 
+    subject: GapSubject = "forgettings"
+
     def __init__(self) -> None:
         """Start with no entries; `read_from` loads them, `apply_to` replays them."""
         self._entries: dict[str, LedgerEntry] = {}
+        self._from_file: dict[str, LedgerEntry] | None = None
+        """The entries of the ledger file where the restore began; None where there was no file."""
         self._found = False
         self._gap: datetime | None = None
 
@@ -86,12 +93,42 @@ class LedgerCarryover:
                 entry = entry_from_row(row)
                 self._entries[entry.id] = entry
 
+    def carried_records(self, data_dir: Path, at: datetime) -> CarriedRecords:
+        """Return the ledger, with the file's entries, as records that a restore keeps until they are applied."""
+        # The file's entries too: another machine, without this file, may finish the restore.
+        self._add_file(data_dir / ledger.LEDGER_FILE)
+        rows = [_ledger_row(one, file=False) for one in self._entries.values()]
+        if self._from_file is not None:
+            # A row without an entry says that there was a file, which may be empty.
+            rows += [_ledger_row(one, file=True) for one in (None, *self._from_file.values())]
+        return CarriedRecords(subject=self.subject, at=at, found=self._found, gap=self._gap, rows=tuple(rows))
+
+    def take_over(self, records: CarriedRecords) -> None:
+        """Add the entries that an unfinished restore kept, and go by what it knew of gaps."""
+        for plain in map(json.loads, records.rows):
+            if plain["file"]:
+                self._from_file = target = self._from_file or {}
+            else:
+                target = self._entries
+            if plain["entry"] is not None:
+                entry = entry_from_json(plain["entry"])
+                target[entry.id] = entry
+        # A database that was loaded from a backup with nothing to replace is no source for what came after it.
+        if records.found or not self._found:
+            self._gap = records.gap
+        self._found = records.found
+
+    def _add_file(self, path: Path) -> None:
+        """Add the entries of the ledger file, if there is one."""
+        if path.exists():
+            self._from_file = {**(self._from_file or {}), **{entry.id: entry for entry in ledger.load_file(path)}}
+
     async def apply_to(self, services: Services) -> str:
         """Forget again what the replaced database's ledger and the file list; return a summary for the operator."""
         path = services.settings.data_dir / ledger.LEDGER_FILE
-        there = path.exists()
-        kept = await asyncio.to_thread(ledger.load_file, path)
-        gap = self._gap if self._found else await _load_backup_gap(services)
+        await asyncio.to_thread(self._add_file, path)
+        there, kept = self._from_file is not None, list((self._from_file or {}).values())
+        gap = self._gap if self._found else self._gap or await _load_backup_gap(services)
         known = (self._found or there) if gap is None else await self._file_fills_gap(services, kept, gap)
         # The union of both places: each covers the loss of the other (decision 9).
         entries = {**{entry.id: entry for entry in kept}, **self._entries}
@@ -132,6 +169,13 @@ class LedgerCarryover:
             f"{ledger.LEDGER_FILE} in "
             f"the data directory: what was forgotten since the backup may be back. {_COPY_HINT}"
         )
+
+
+def _ledger_row(entry: LedgerEntry | None, *, file: bool) -> str:
+    """Return the JSON of a carried record: an entry, and whether the file or the replaced database had it."""
+    # The line of the file is exact to the millisecond only, and gaps are compared with entries to the microsecond.
+    plain = None if entry is None else {**entry_to_json(entry), "at": entry.at.isoformat()}
+    return json.dumps({"file": file, "entry": plain})
 
 
 async def _load_backup_gap(services: Services) -> datetime | None:

@@ -109,16 +109,24 @@ async def read_archive(file: Path, tools: Binaries) -> BackupArchive:
     return BackupArchive(tables=tables, migrations=tuple((int(number), digest) for number, digest in done))
 
 
-async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProgress, *, total: int) -> None:
-    """Replace the database's contents with those of the file in one transaction: on failure nothing is changed."""
+async def load_archive(
+    url: str, file: Path, tools: Binaries, report: ReportProgress, *, total: int, addition: bytes = b""
+) -> None:
+    """Replace the database's contents with those of the file in one transaction: on failure nothing is changed.
+
+    `addition` is a script that runs in the same transaction, after the file.
+    """
     # psql and not pg_restore, so that dropping the old tables is in the same transaction as loading.
-    loading = await _start_program(tools, "psql", ("-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction"), url)
+    loading = await _start_program(tools, "psql", ("-X", "-q", "-v", "ON_ERROR_STOP=1"), url)
     assert loading.stdin is not None
     assert loading.stderr is not None
     # Read meanwhile: psql would block on a full pipe, and the loop below on psql.
     reading = asyncio.create_task(loading.stderr.read())
     count = 0
     try:
+        # Not psql's --single-transaction: it commits at the end of its input, also where that ends because this
+        # process was killed in the middle of the file.
+        loading.stdin.write(b"BEGIN;\n")
         # Drops every table of this database, also those that the archive lacks, in the transaction of the load.
         loading.stdin.write(DROP_OWN_OBJECTS_SQL.encode())
         async for line in _archive_lines(tools, file):
@@ -127,6 +135,8 @@ async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProg
                 count += 1
                 report(f"{count} of {total} tables")
             await loading.stdin.drain()
+        loading.stdin.write(addition + b"COMMIT;\n")
+        await loading.stdin.drain()
         loading.stdin.close()
     except (BrokenPipeError, ConnectionResetError):
         pass  # psql ended early; its stderr says why

@@ -16,6 +16,7 @@ from mnemon.db.embedded.data_dir import ClusterPaths
 from mnemon.db.embedded.programs import Binaries, choose_account, find_binaries
 from mnemon.db.embedded.server import is_stopped, pid_in_file, read_postmaster
 from mnemon.db.migrate import applied_migrations, check_applied, check_role, shipped_migrations, unusable_tables
+from mnemon.db.pending_restore import PENDING_DETAIL, is_pending
 from mnemon.errors import Misconfigured, MnemonError
 from mnemon.jobs import store as jobs
 from mnemon.jobs.presence import OVERDUE_AFTER, SILENT_AFTER, judge_workers
@@ -135,6 +136,14 @@ async def check_schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool
         words = f"{len(missing)} of {len(known)} migrations are still to be applied."
         return warn("schema", words, "mnemon migrate  # `mnemon serve` does it too"), False
     return ok("schema", f"All {len(known)} migrations are applied."), True
+
+
+async def check_restore(connection: psycopg.AsyncConnection) -> Check | None:
+    """Return the failure of a database whose restore was interrupted; None where no restore is unfinished."""
+    if not await is_pending(connection):
+        return None
+    words = f"{PENDING_DETAIL} Until it has, revoked keys and forgotten data are back, and no command uses them."
+    return fail("restore", words, "mnemon migrate  # `mnemon serve` does it too; or restore again with --force")
 
 
 async def check_contents(

@@ -1,10 +1,13 @@
 """What outlives a restore: the fact that a source was withdrawn."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import Path
 
-from mnemon.db.backup import delete_gap, read_gap, record_gap
+from mnemon.db.backup import GapSubject, delete_gap, read_gap, record_gap
 from mnemon.db.connect import open_connection
+from mnemon.db.pending_restore import CarriedRecords
 from mnemon.db.statements import load_statements
 from mnemon.errors import NotFound
 from mnemon.memory.sources.overview import printable_name
@@ -31,6 +34,8 @@ class PastWithdrawal:
 class WithdrawalSurvivor:
     """Carries withdrawals over a restore, so that a backup does not bring a withdrawn source back."""
 
+    subject: GapSubject = "withdrawals"
+
     def __init__(self) -> None:
         """Begin a restore without knowing any withdrawal."""
         self._known: list[PastWithdrawal] = []
@@ -48,6 +53,22 @@ class WithdrawalSurvivor:
             rows = await connection.execute("select org_id, user_id, id, origin from withdrawals order by at, id")
             async for org_id, user_id, id_, origin in rows:
                 self._known.append(PastWithdrawal(org_id=org_id, user_id=user_id, id=id_, origin=origin))
+
+    def carried_records(self, data_dir: Path, at: datetime) -> CarriedRecords:
+        """Return the withdrawals as records that a restore keeps until they are applied."""
+        rows = tuple(json.dumps(asdict(one)) for one in self._known)
+        return CarriedRecords(subject=self.subject, at=at, found=self._found, gap=self._gap, rows=rows)
+
+    def take_over(self, records: CarriedRecords) -> None:
+        """Add the withdrawals that an unfinished restore kept, and go by what it knew of gaps."""
+        there = set(self._known)
+        kept = (PastWithdrawal(**json.loads(row)) for row in records.rows)
+        self._known += [one for one in kept if one not in there]
+        if self._found and not records.found:
+            # Loaded from a backup with nothing to replace: the database to replace now lacks what came after it.
+            self._gap = self._gap or records.at
+        else:
+            self._found, self._gap = records.found, records.gap
 
     async def apply_to(self, services: Services) -> str:
         """Repeat the withdrawals that the restored backup does not know; return a report in words."""
