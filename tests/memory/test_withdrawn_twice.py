@@ -193,7 +193,8 @@ async def test_what_was_archived_by_hand_stays_so_when_two_sources_are_withdrawn
 ) -> None:
     record = await new_record(db, clock, "ann")
     said = [Say("operator", "Boston"), Say("tool:b", "Chicago"), Say("email", "Oslo"), ARCHIVED_BY_HAND]
-    for act in (*said, Withdraw("operator"), Withdraw("email")):
+    acts: list[Act] = [*said, Withdraw("operator"), Withdraw("email")]
+    for act in acts:
         await record.act(act)
     rows, _ = await record.snapshot()
     assert [(one.content, one.claim_of is not None) for one in rows if one.status is ArchiveStatus.ACTIVE] == [
