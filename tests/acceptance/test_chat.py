@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
-from mnemon.llm.scripted.script import ScriptedReply, tool_call_reply
+from mnemon.llm.scripted.script import ScriptedReply, tool_call_reply, tool_calls_reply
 from support.bounds import HANGS_S
 from support.served import Served, served
 from support.sse import heard_events
@@ -76,6 +76,21 @@ def test_a_tool_call_is_shown_run_and_answered(server: Served, client: httpx2.Cl
     assert by_name["tool_result"]["content"]["of"] == "create_task"
     assert by_name["agent_state_update"]["update"]["expectations"][0]["status"] == "pending"
     assert "".join(data["text"] for name, data in heard if name == "delta") == "I expect one task."
+
+
+@pytest.mark.scripted
+def test_of_a_replys_tool_calls_32_are_run_and_the_model_goes_on(server: Served, client: httpx2.Client) -> None:
+    expected = [("expect", {"action": f"act {number}", "expected_outcome": "done"}) for number in range(40)]
+    server.script.add_replies(tool_calls_reply(*expected), "I planned it.")
+    heard = streamed(client, "Plan it.")
+    results = [data["content"] for name, data in heard if name == "tool_result"]
+    assert [one.get("of") for one in results[:32]] == [f"act {number}" for number in range(32)]
+    assert len(results) == 40
+    assert {one["error"].partition(":")[0] for one in results[32:]} == {"This call was not run"}
+    told = [one.content for one in server.script.requests_on("chat")[-1].messages if one.role == "tool"]
+    assert [("at most 32 tool calls" in one) for one in told] == [False] * 32 + [True] * 8
+    assert "".join(data["text"] for name, data in heard if name == "delta") == "I planned it."
+    assert heard[-1][1]["finishReason"] == "stop"
 
 
 @pytest.mark.scripted

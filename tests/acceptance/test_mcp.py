@@ -259,7 +259,7 @@ async def test_the_same_over_stdio(database_url: str, tmp_path: Path) -> None:
     assert found.structured_content["results"][0]["content"] == "Is a morning person"
 
 
-async def piped(lines: str, database_url: str, tmp_path: Path) -> list[dict[str, Any]]:
+async def piped(lines: bytes, database_url: str, tmp_path: Path) -> list[dict[str, Any]]:
     """Return what `mnemon mcp` answers to these lines; it ends by itself."""
     program = str(Path(sys.executable).parent / "mnemon")
     environment = {**os.environ, "MNEMON_DATABASE_URL": database_url, "MNEMON_DATA_DIR": str(tmp_path)}
@@ -273,39 +273,60 @@ async def piped(lines: str, database_url: str, tmp_path: Path) -> list[dict[str,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
-    written, _ = await asyncio.wait_for(process.communicate(lines.encode()), HANGS_S)
+    written, _ = await asyncio.wait_for(process.communicate(lines), HANGS_S)
     assert process.returncode == 0
     return [json.loads(line) for line in written.splitlines()]
 
 
-async def test_a_line_over_stdio_that_is_no_message_is_answered(database_url: str, tmp_path: Path) -> None:
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
-    opened = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
-    ping = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"})
-    deep = '{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"a": ' + "[" * 300 + "]" * 300 + "}}"
-    lines = ["nope", opened, "{", "", "[]", '{"id": 7}', deep, ping]
-    answers = await piped("".join(f"{line}\n" for line in lines), database_url, tmp_path)
-    refused = [one for one in answers if one["id"] is None]
-    assert [(one["error"]["code"], one["error"]["message"].rpartition(" ")[2]) for one in refused] == [
-        (-32700, "(malformed_json)"),
-        (-32700, "(malformed_json)"),
-        (-32600, "(malformed_message)"),
-        (-32600, "(malformed_message)"),
-        (-32600, "(json_too_deep)"),
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
+OPENED = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO})
+DEEP = '{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"a": ' + "[" * 300 + "]" * 300 + "}}"
+RECALL = '{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "recall", "arguments": %s}}'
+REFUSED_LINES = (
+    (b"nope", -32700, "malformed_json"),
+    (b"{", -32700, "malformed_json"),
+    (b"NaN", -32700, "malformed_json"),
+    (b'"\xff"', -32700, "malformed_json"),
+    (b'{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"x": NaN}}', -32700, "malformed_json"),
+    (b"[]", -32600, "malformed_message"),
+    (b'{"id": 7}', -32600, "malformed_message"),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, "malformed_message"),
+    (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600, "malformed_message"),
+    (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', -32600, "malformed_message"),
+    (b'{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": []}', -32600, "malformed_message"),
+    (DEEP.encode(), -32600, "json_too_deep"),
+    (b'{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": {"x": 1e999}}', -32600, "json_number_too_large"),
+    ((RECALL % '{"query": "boat", "limit": 1e999}').encode(), -32600, "json_number_too_large"),
+    ((RECALL % '{"query": "\\ud800"}').encode(), -32600, "invalid_request"),
+)
+"""Lines that are no message, with the number and the code of their error, the same as over HTTP."""
+
+
+async def test_a_line_over_stdio_that_is_no_message_is_answered_as_over_http(
+    server: Served, database_url: str, tmp_path: Path
+) -> None:
+    ping = b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
+    lines = [OPENED.encode(), b"", *(line for line, *_ in REFUSED_LINES), b"  ", ping]
+    answers = await piped(b"\n".join(lines), database_url, tmp_path)
+    refused = [one["error"] for one in answers if one["id"] is None]
+    assert [(one["code"], one["message"].rpartition(" ")[2]) for one in refused] == [
+        (number, f"({code})") for _, number, code in REFUSED_LINES
     ]
     assert sorted(one["id"] for one in answers if one["id"] is not None) == [1, 2]
+    key = await asyncio.to_thread(lambda: server.key("acme"))
+    over_http = [(await asyncio.to_thread(call, line, server, key)).json() for line, *_ in REFUSED_LINES]
+    assert over_http == [{"jsonrpc": "2.0", "id": None, "error": one} for one in refused]
 
 
 async def test_requests_that_were_read_before_stdin_ended_are_answered(database_url: str, tmp_path: Path) -> None:
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}
     messages: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": hello},
+        {"id": 1, "method": "initialize", "params": HELLO},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "remember", "arguments": {"content": "Owns a boat"}}},
         {"id": 3, "method": "tools/call", "params": {"name": "list_todos", "arguments": {}}},
     ]
     lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in messages)
-    answers = {one["id"]: one for one in await piped(lines, database_url, tmp_path)}
+    answers = {one["id"]: one for one in await piped(lines.encode(), database_url, tmp_path)}
     assert sorted(answers) == [1, 2, 3]
     assert answers[2]["result"]["structuredContent"]["content"] == "Owns a boat"
     assert "error" not in answers[3]

@@ -338,3 +338,14 @@ def test_a_day_without_a_time_is_told_what_it_lacks(client: Client) -> None:
     [fault] = answer.json()["errors"]
     assert fault["pointer"] == "/validFrom"
     assert "is a day" in fault["detail"]
+
+
+@pytest.mark.parametrize("number", ["1700000000", "-1", "1700000000.5", "1.7e9", "20260412"])
+def test_a_number_is_no_time_in_a_body_or_a_query(client: Client, number: str) -> None:
+    body = {"userId": "anna", "type": "PROFILE", "content": "Lives in Rome", "validFrom": number}
+    for answer in (
+        client.post("/api/memories", json=body), client.get("/api/engagement", params={"asOf": number})
+    ):  # fmt: skip
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+        [fault] = answer.json()["errors"]
+        assert "must be an ISO-8601 text" in fault["detail"]

@@ -5,7 +5,7 @@ import pytest
 from mnemon.llm.offline import OfflineLlm
 from mnemon.llm.protocol import LlmMessage
 from mnemon.llm.scripted.model import ScriptedLlm
-from mnemon.llm.scripted.script import Script, tool_call_reply
+from mnemon.llm.scripted.script import Script, tool_call_reply, tool_calls_reply
 from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import ModelRequired, RunFailed
 from mnemon.runs.adapters.model import ModelDriver
@@ -85,6 +85,17 @@ async def test_without_review_the_tool_is_neither_offered_nor_answered() -> None
     await ModelDriver(ScriptedLlm(script)).perform_task(task(), seen)
     assert all(asked.tools == () for asked in script.asked)
     assert seen.of("tool_result")[0]["content"] == "There is no tool get_my_decisions."
+
+
+async def test_of_a_replys_tool_calls_32_are_run_and_the_run_goes_on() -> None:
+    script, seen = Script(), Seen()
+    script.add_replies(tool_calls_reply(*[("get_my_decisions", {})] * 40), "Done.")
+    outcome = await ModelDriver(ScriptedLlm(script)).perform_task(task(review=review("none yet")), seen)
+    shown = [one["content"] for one in seen.of("tool_result")]
+    # The first was made by the server itself.
+    assert shown[:33] == ["none yet"] * 33
+    assert [one.partition(":")[0] for one in shown[33:]] == ["This call was not run"] * 8
+    assert outcome.reply == "Done."
 
 
 async def test_a_model_that_never_stops_calling_tools_fails_the_run() -> None:

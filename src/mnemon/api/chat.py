@@ -60,7 +60,8 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
     """Send a message; return the reply, made with the person's memory, as Server-Sent Events.
 
     With `stream: false` the reply is one JSON object. `finishReason`, there and in the event `done`, says why the reply
-    ended: `length` means that it was cut.
+    ended: `length` means that it was cut. Of the tool calls in one reply of the model, at most 32 are run; the event
+    `tool_result` of a further one has an `error` that says so.
     """
     request = await _turn_request(body, door)
     reply = await start_turn(door, request, chat_tools(door.principal.grants))

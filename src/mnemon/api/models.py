@@ -39,7 +39,8 @@ def _require_zone(at: datetime) -> datetime:
 
 def _require_text(value: Any) -> Any:
     """Return the value unless it is a number, which pydantic would read as a Unix time, or a day without a time."""
-    if isinstance(value, int | float):
+    # A number in a query is a text, which pydantic reads as a Unix time as well.
+    if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value.strip())):
         raise ValueError("must be an ISO-8601 text, like 2026-04-12T15:22:00Z")
     if isinstance(value, str) and _DAY.fullmatch(value.strip()):
         # A day begins at another instant in every time zone, so only the caller knows which one is meant.
@@ -75,6 +76,7 @@ Instant = Annotated[
 IfMatch = Annotated[str | None, Header(description='The version that was read, like "3"; * for any.')]
 """The header by which a change says which version it is for."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_NUMBER = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 _STRONG_TAG = re.compile(r'"([0-9]{1,15})"')
 
 

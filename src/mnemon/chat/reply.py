@@ -11,11 +11,21 @@ from dataclasses import replace
 from mnemon.chat.events import AgentStateChanged, ChatEvent, ReplyDelta, ToolCalled, ToolReturned
 from mnemon.chat.request import StartedTurn, TurnPrompt
 from mnemon.chat.seal import ReplyOutcome
-from mnemon.chat.tool_calls import ToolsByName, call_tool, tool_specs
+from mnemon.chat.tool_calls import ToolCallResult, ToolsByName, call_tool, tool_specs
 from mnemon.errors import MnemonError
 from mnemon.input_checks import storable_json, storable_text
 from mnemon.layer import Layer, LayerItem
-from mnemon.llm.protocol import LlmChatRequest, LlmMessage, ReplyFinished, TextPiece, ToolRequest, ToolSpec, Usage
+from mnemon.llm.protocol import (
+    CALL_NOT_RUN,
+    MAX_TOOL_CALLS,
+    LlmChatRequest,
+    LlmMessage,
+    ReplyFinished,
+    TextPiece,
+    ToolRequest,
+    ToolSpec,
+    Usage,
+)
 from mnemon.services import Services
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.sentences import content_words
@@ -115,8 +125,8 @@ class ReplyGenerator:
                 return calls
             text = "".join(self._said[before:])
             conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
-            for request in calls:
-                conversation = (*conversation, await self._call_tool(request))
+            results = [await self._call_tool(one, run=place < MAX_TOOL_CALLS) for place, one in enumerate(calls)]
+            conversation = (*conversation, *results)
         return ()
 
     async def _ask_model(
@@ -150,9 +160,15 @@ class ReplyGenerator:
                 await self._stored()
         return tuple(calls)
 
-    async def _call_tool(self, request: ToolRequest) -> LlmMessage:
-        """Run one of Mnemon's tools, emit its result and changes, and return the result as a message."""
-        result = await call_tool(self._services, await self._stored(), self._tools, request)
+    async def _call_tool(self, request: ToolRequest, *, run: bool) -> LlmMessage:
+        """Run one of Mnemon's tools, emit its result and changes, and return the result as a message.
+
+        Without `run`, the result only says that there were too many calls.
+        """
+        if run:
+            result = await call_tool(self._services, await self._stored(), self._tools, request)
+        else:
+            result = ToolCallResult(content={"error": CALL_NOT_RUN})
         for update in result.updates:
             self._emit(AgentStateChanged(update=update))
         self._emit(ToolReturned(id=request.id, name=request.name, content=result.content))

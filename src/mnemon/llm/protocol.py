@@ -81,6 +81,15 @@ class ToolRequest:
     arguments: Json
 
 
+MAX_TOOL_CALLS = 32
+"""Most tool calls of one model reply that are run; each takes a transaction, and a reply may ask for thousands."""
+CALL_NOT_RUN = (
+    f"This call was not run: Mnemon runs at most {MAX_TOOL_CALLS} tool calls of one reply. Go on with the results of "
+    "the others, or make the call again in your next reply."
+)
+"""The result of a call beyond MAX_TOOL_CALLS, for the model."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LlmMessage:
     """One message of a conversation with a model."""

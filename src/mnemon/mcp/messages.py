@@ -33,29 +33,23 @@ def fault_number(fault: Invalid) -> int:
     return types.PARSE_ERROR if fault.code == "malformed_json" else types.INVALID_REQUEST
 
 
-def answer_unread(error: Exception) -> types.JSONRPCError | None:
-    """Return the answer to a line that the library could not read as a message; None for a blank line."""
-    fault = _fault_of_line(error)
-    if fault is None:
-        return None
+def answer_fault(fault: Invalid) -> types.JSONRPCError:
+    """Return the JSON-RPC error for a line that is refused."""
     told = types.ErrorData(code=fault_number(fault), message=f"{fault.detail} ({fault.code})")
-    # The id is null: the line could not be read, or has none that can be used.
+    # The id is null: the line could not be read, has none that can be used, or has the one of another request.
     return types.JSONRPCError(jsonrpc="2.0", id=None, error=told)
 
 
-def _fault_of_line(error: Exception) -> Invalid | None:
-    """Return what is wrong with a line that the library refused; None for a blank one."""
-    no_message = Malformed(_NO_MESSAGE, code="malformed_message")
-    if not isinstance(error, ValidationError):
-        return no_message
-    first = error.errors(include_url=False)[0]
-    # For what is no JSON the library's error holds the line itself.
-    if first["type"] != "json_invalid":
-        return no_message
-    line = str(first["input"])
-    if not line.strip():
-        return None
-    return find_message_fault(line.encode("utf-8", "surrogatepass")) or no_message
+def read_message(line: bytes) -> types.JSONRPCMessage:
+    """Return the JSON-RPC message of a line; raise Invalid for one that is none, or beyond the limits."""
+    fault = find_message_fault(line)
+    if fault is not None:
+        raise fault
+    try:
+        message: types.JSONRPCMessage = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        raise Malformed(_NO_MESSAGE, code="malformed_message") from None
+    return message
 
 
 def _shape_fault(message: object) -> str | None:

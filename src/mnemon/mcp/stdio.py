@@ -1,12 +1,16 @@
 """MCP over stdin and stdout, for clients that start their servers themselves.
 
-The MCP library stops at the end of its input and abandons the requests it works on. `OpenRequests` holds that end
-back until they are answered, so that `printf … | mnemon mcp` gets its answers.
+The lines are read and checked here, as over HTTP, and not by the MCP library: that leaves some of what is no message
+without an answer, and takes NaN for a number. It also stops at the end of its input and abandons the requests it works
+on. `OpenRequests` holds that end back until they are answered, so that `printf … | mnemon mcp` gets its answers.
 """
 
-from collections.abc import Awaitable, Callable
+import io
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import anyio
 import mcp_types as types
@@ -15,9 +19,10 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from mnemon.errors import MnemonError
+from mnemon.errors import Invalid, Malformed, MnemonError
+from mnemon.event_loop import run_off_loop
 from mnemon.mcp.caller import McpCaller
-from mnemon.mcp.messages import answer_unread
+from mnemon.mcp.messages import answer_fault, read_message
 from mnemon.mcp.server import make_server
 from mnemon.services import Services
 
@@ -36,10 +41,29 @@ async def serve_stdio(services: Services, admit: Callable[[], Awaitable[McpCalle
             raise MCPError(code=types.INVALID_REQUEST, message=f"{error.detail} ({error.code})") from error
 
     server = make_server(services, admit_caller)
-    async with stdio_server() as (incoming, outgoing):
-        unanswered = OpenRequests()
-        writer = ResponseWriter(outgoing, unanswered)
-        await server.run(RequestReader(incoming, unanswered, writer), writer, server.create_initialization_options())
+    # The library only writes; what it would read is empty.
+    nothing = anyio.wrap_file(io.StringIO())
+    with _claim_stdin() as stdin:
+        async with stdio_server(stdin=nothing) as (incoming, outgoing):
+            await incoming.aclose()
+            unanswered = OpenRequests()
+            writer = ResponseWriter(outgoing, unanswered)
+            reader = RequestReader(anyio.wrap_file(stdin), unanswered, writer)
+            await server.run(reader, writer, server.create_initialization_options())
+
+
+@contextmanager
+def _claim_stdin() -> Iterator[BinaryIO]:
+    """Yield the standard input for this reader alone: meanwhile, a child process finds it empty."""
+    private = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    try:
+        # It stays open: a thread may still wait for the next line.
+        yield os.fdopen(private, "rb", closefd=False)
+    finally:
+        os.dup2(private, 0)
 
 
 class OpenRequests:
@@ -51,8 +75,17 @@ class OpenRequests:
         self._answered = anyio.Event()
 
     def note_read(self, message: types.JSONRPCMessage) -> None:
-        """Note a message of the client: a request opens, and one that is cancelled is never answered."""
+        """Note a message of the client: a request opens, and one that is cancelled is never answered.
+
+        Raises Malformed for a request with the id of an open one: the client could not tell their answers apart.
+        """
         if isinstance(message, types.JSONRPCRequest):
+            if str(message.id) in self._ids:
+                raise Malformed(
+                    "The `id` is in use: it is that of a request that is not answered yet. Send every request with an "
+                    "id of its own.",
+                    code="malformed_message",
+                )
             self._ids.add(str(message.id))
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._close_request(str((message.params or {}).get("requestId")))
@@ -79,7 +112,7 @@ class _Wrapped:
     """A stream that is closed with the one inside it."""
 
     def __init__(self, inner: Any, unanswered: OpenRequests) -> None:
-        """Keep the stream of the MCP library and the requests that are read and answered through it."""
+        """Keep the stream and the requests that are read and answered through it."""
         self._inner = inner
         self._unanswered = unanswered
 
@@ -110,18 +143,18 @@ class ResponseWriter(_Wrapped):
 class RequestReader(_Wrapped):
     """The messages of the client; their end comes only when every request among them is answered.
 
-    A line that is no message is answered here: the MCP library would leave it without an answer.
+    A line that is no message is answered here.
     """
 
-    def __init__(self, inner: Any, unanswered: OpenRequests, writer: ResponseWriter) -> None:
-        """Keep the stream of the MCP library, the open requests, and where lines that are no message are answered."""
+    def __init__(self, inner: anyio.AsyncFile[bytes], unanswered: OpenRequests, writer: ResponseWriter) -> None:
+        """Keep the lines, the open requests, and where lines that are no message are answered."""
         super().__init__(inner, unanswered)
         self._writer = writer
 
     @property
-    def last_context(self) -> Any:
-        """Return the context variables of the last message's sender, which the MCP library asks for."""
-        return getattr(self._inner, "last_context", None)
+    def last_context(self) -> None:
+        """Return that a message has no context variables of its own, which the MCP library asks for."""
+        return
 
     def __aiter__(self) -> Self:
         """Return this stream."""
@@ -136,17 +169,21 @@ class RequestReader(_Wrapped):
 
     async def receive(self) -> SessionMessage:
         """Return the next message, after answering lines that are none; raise EndOfStream at the end."""
-        while isinstance(item := await self._receive_item(), Exception):
-            if (answer := answer_unread(item)) is not None:
-                await self._writer.send(SessionMessage(answer))
-        self._unanswered.note_read(item.message)
-        return item
+        while line := await self._inner.readline():
+            if not line.strip():
+                continue
+            try:
+                message = await _read_line(line)
+                self._unanswered.note_read(message)
+            except Invalid as fault:
+                await self._writer.send(SessionMessage(answer_fault(fault)))
+            else:
+                return SessionMessage(message)
+        await self._unanswered.wait_until_answered()
+        raise anyio.EndOfStream
 
-    async def _receive_item(self) -> SessionMessage | Exception:
-        """Return the next message, or the library's error for a line that is none; raise EndOfStream at the end."""
-        try:
-            item: SessionMessage | Exception = await self._inner.receive()
-        except anyio.EndOfStream:
-            await self._unanswered.wait_until_answered()
-            raise
-        return item
+
+async def _read_line(line: bytes) -> types.JSONRPCMessage:
+    """Return the line's message; raise Invalid for one that is none."""
+    # A line may have megabytes, which are not parsed on the event loop.
+    return await run_off_loop(len(line), lambda: read_message(line))

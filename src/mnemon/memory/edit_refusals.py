@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from mnemon.errors import Conflict, Invalid, Stale
-from mnemon.memory.keys import withdrawn_key
 from mnemon.memory.lifecycle import RULE_NOTES, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.trust import Trust, outranks, trust_of
@@ -67,7 +66,7 @@ def _trusted_way(level: Trust) -> str:
 
 def refuse_if_replaced(held: StoredMemory, status: ArchiveStatus | None) -> None:
     """Raise Conflict if a withdrawn memory is to become active although another one has its place."""
-    if status is ArchiveStatus.ACTIVE and held.memory_key.endswith(withdrawn_key("", held.id)):
+    if status is ArchiveStatus.ACTIVE and held.is_replaced:
         raise Conflict(
             "The source of this memory was withdrawn, and another memory has its place. State it again with "
             "`POST /api/memories`.",

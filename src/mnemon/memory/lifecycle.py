@@ -42,6 +42,8 @@ class ArchiveReason(StrEnum):
 
 WITHDRAWN = "withdrawn"
 """The note of a memory, and the reason of a version, whose source was withdrawn: it counts as never said."""
+WITHDRAWN_ARCHIVED = "withdrawn after it was archived"
+"""The note of a withdrawn memory that had been archived before: no other statement on record takes its place."""
 SET_ASIDE = "said before a more trusted source said otherwise"
 """The note of a claim that would not be one if a withdrawn source had never spoken."""
 OVERTAKEN = "said before the person said otherwise, and that became the fact"
@@ -95,7 +97,7 @@ def folded_note(fold_id: str) -> str:
 
 ARCHIVE_NOTES = frozenset(map(archive_note, ArchiveReason))
 """The reasons of versions that were archived when another statement took their place."""
-RULE_NOTES = ARCHIVE_NOTES | {WITHDRAWN, SET_ASIDE, OVERTAKEN, AGREED, CORRECTED, WAS_CLAIM}
+RULE_NOTES = ARCHIVE_NOTES | {WITHDRAWN, WITHDRAWN_ARCHIVED, SET_ASIDE, OVERTAKEN, AGREED, CORRECTED, WAS_CLAIM}
 """Notes and reasons by which the rules know what they did; a caller's own words must not pass for them."""
 
 

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
+from mnemon.memory.keys import withdrawn_key
 from mnemon.memory.lifecycle import (
     AGREED,
     CORRECTED,
     OVERTAKEN,
     SET_ASIDE,
     WITHDRAWN,
+    WITHDRAWN_ARCHIVED,
     ArchiveReason,
     ArchiveStatus,
 )
@@ -93,7 +95,17 @@ class StoredMemory:
     @property
     def is_withdrawn(self) -> bool:
         """Say whether the memory was archived because its source was withdrawn: it counts as never said."""
-        return self.archive_reason is ArchiveReason.WRONG and self.note == WITHDRAWN
+        return self.archive_reason is ArchiveReason.WRONG and self.note in (WITHDRAWN, WITHDRAWN_ARCHIVED)
+
+    @property
+    def is_archived_by_choice(self) -> bool:
+        """Say whether somebody, or upkeep, archived the memory, be it before its source was withdrawn."""
+        return self.archive_reason is not None and (not self.is_withdrawn or self.note == WITHDRAWN_ARCHIVED)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Say whether the memory was withdrawn and gave its key to another one, which took its place."""
+        return self.memory_key.endswith(withdrawn_key("", self.id))
 
     @property
     def is_set_aside(self) -> bool:

@@ -55,7 +55,9 @@ where org_id = %(org_id)s and user_id = %(user_id)s and source = %(origin)s;
 -- Whom the source spoke about, and whether something of it is left that was not withdrawn. A negative number: only
 -- repeated what another source says (memory/repeats.py).
 select user_id, bool_or(stands) as stands from (
-  select user_id, status = 'ACTIVE' or note is distinct from 'withdrawn' as stands from memories
+  select user_id,
+    status = 'ACTIVE' or coalesce(note, '') not in ('withdrawn', 'withdrawn after it was archived') as stands
+  from memories
   where org_id = %(org_id)s and coalesce(origin, source) = %(origin)s
   union all
   select user_id, valid_to > valid_from or (number < 0 and reason is distinct from 'withdrawn') from memory_versions
@@ -72,7 +74,9 @@ select count(*) as spoken, count(distinct user_id) filter (where stands) as peop
   count(*) filter (where stands and kind = 'version') as versions,
   count(*) filter (where stands and kind = 'todo') as todos
 from (
-  select user_id, 'memory' as kind, status = 'ACTIVE' or note is distinct from 'withdrawn' as stands from memories
+  select user_id, 'memory' as kind,
+    status = 'ACTIVE' or coalesce(note, '') not in ('withdrawn', 'withdrawn after it was archived') as stands
+  from memories
   where org_id = %(org_id)s and user_id = coalesce(%(user_id)s::text, user_id) and coalesce(origin, source) = %(origin)s
   union all
   select user_id, 'version', valid_to > valid_from from memory_versions

@@ -10,7 +10,15 @@ from datetime import datetime
 
 from mnemon.memory.importance import CRITICAL
 from mnemon.memory.keys import withdrawn_key
-from mnemon.memory.lifecycle import SET_ASIDE, WAS_CLAIM, WITHDRAWN, ArchiveReason, ArchiveStatus, has_same_words
+from mnemon.memory.lifecycle import (
+    SET_ASIDE,
+    WAS_CLAIM,
+    WITHDRAWN,
+    WITHDRAWN_ARCHIVED,
+    ArchiveReason,
+    ArchiveStatus,
+    has_same_words,
+)
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, version_of
 from mnemon.memory.repeats import next_repeat_number
@@ -29,8 +37,9 @@ def withdrawal_changes(
     They are in the order in which they must be written: a key is released before another row takes it.
     """
     plan = _WithdrawalPlan(rows, past, origin, at=at, revision=revision)
-    if any(one.claim_of is None and one.archive_reason and not one.is_withdrawn for one in rows):
-        # Someone archived the memory under this key. Nothing takes its place; only what the source said is withdrawn.
+    if any(one.claim_of is None and (one.is_archived_by_choice or one.is_replaced) for one in rows):
+        # Someone archived the memory under this key, so nothing takes its place, now or at a later withdrawal. Or it
+        # has lost its place to another memory, which also has what others said there. Only the source is withdrawn.
         return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
     remaining = held_without_source(rows, past, origin)
     facts = {persona: one for (persona, _), one in remaining.items() if one.claim_of is None}
@@ -278,8 +287,9 @@ def _emptied_spans(past: Sequence[MemoryVersion], origin: str) -> dict[int, tupl
 
 
 def _withdraw_memory(held: StoredMemory, at: datetime) -> StoredMemory:
-    """Return the memory as withdrawn: archived as wrong, and not pinned."""
-    return _archive_memory(replace(held, note=WITHDRAWN, pinned=False), ArchiveReason.WRONG, at)
+    """Return the memory as withdrawn: archived as wrong, and not pinned; the note tells if it was archived before."""
+    note = WITHDRAWN_ARCHIVED if held.is_archived_by_choice else WITHDRAWN
+    return _archive_memory(replace(held, note=note, pinned=False), ArchiveReason.WRONG, at)
 
 
 def _archive_memory(held: StoredMemory, reason: ArchiveReason, at: datetime) -> StoredMemory:

@@ -11,6 +11,8 @@ from typing import NoReturn
 from mnemon.errors import ModelDown
 from mnemon.llm.meter import cost_usd
 from mnemon.llm.protocol import (
+    CALL_NOT_RUN,
+    MAX_TOOL_CALLS,
     Llm,
     LlmChatRequest,
     LlmMessage,
@@ -114,8 +116,9 @@ class ModelDriver:
             if not requests:
                 conversation.reply = text
                 return
-            for request in requests:
-                conversation.messages.append(await self._call_tool(task, request, emit))
+            for place, request in enumerate(requests):
+                result = await self._call_tool(task, request, emit, run=place < MAX_TOOL_CALLS)
+                conversation.messages.append(result)
         raise RunFailed(
             f"The model was still calling tools after {task.agent.config.max_turns} requests (maxTurns).",
             usage=conversation.usage,
@@ -147,11 +150,18 @@ class ModelDriver:
                         usage = event.usage
         return "".join(pieces), tuple(requests), usage
 
-    async def _call_tool(self, task: AgentTask, request: ToolRequest, emit: EmitEvent) -> LlmMessage:
-        """Call the tool the model requests and return its result as a message, an error text for an unknown one."""
+    async def _call_tool(
+        self, task: AgentTask, request: ToolRequest, emit: EmitEvent, *, run: bool = True
+    ) -> LlmMessage:
+        """Call the tool the model requests and return its result as a message, an error text for an unknown one.
+
+        Without `run`, the result only says that there were too many calls.
+        """
         shown = {"id": request.id, "name": request.name}
         await emit(RunEvent(type=RunEventType.TOOL_CALL, data={**shown, "arguments": request.arguments}))
-        if task.review is not None and request.name == REVIEW_TOOL:
+        if not run:
+            output = CALL_NOT_RUN
+        elif task.review is not None and request.name == REVIEW_TOOL:
             output = await task.review.read()
         else:
             output = f"There is no tool {request.name}."
