@@ -40,6 +40,8 @@ QUICK_S = 0.5e-6
 """Seconds per character of `SIZE` below which no second size is measured: the cheapest quadratic step takes more."""
 _ENOUGH_S = 0.015
 """A time that is long enough to be measured well: no larger size is needed."""
+_WHOLE_WORDS = 2 * STEP * 120
+"""A size of which half a quarter is a multiple of 120, and so of most of the units below."""
 _AT = datetime(2026, 4, 12, tzinfo=UTC)
 _NOT_INSTALLED = "mnemon.integrations."
 """Its modules need frameworks that are not there in every environment; they run in the caller's process."""
@@ -281,11 +283,14 @@ def _confirmed(reader: Reader, pump: Pump, size: int) -> str | None:
     """The same, measured up to three times between two sizes: one time in proportion is enough to be cleared.
 
     Each time at twice the size where it may: the standard library changes its ways at some lengths, and leaps there,
-    and a reader of two texts may be done at once where they differ by the end of a cut word.
+    and a reader of two texts may be done at once where they differ by the end of a cut word. Where the size is bounded,
+    its halves and quarters are such that no word is cut whose length divides 120.
     """
     small = large = 0.0
     for again in range(3):
-        size = size if again == 0 else min(size * 2, (reader.longest or 2 * size + 1) - 1)
+        if again:
+            size = min(size * 2, (reader.longest or 2 * size + 1) - 1)
+            size -= size % _WHOLE_WORDS if reader.longest and size > _WHOLE_WORDS else 0
         small, large = seconds(reader, pump, size // STEP, 3), seconds(reader, pump, size, 2)
         if large <= MOST_GROWTH * max(small, 1e-6):
             return None
