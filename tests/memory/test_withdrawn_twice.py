@@ -192,8 +192,8 @@ async def test_what_was_archived_by_hand_stays_so_when_two_sources_are_withdrawn
     db: Database, clock: ManualClock
 ) -> None:
     record = await new_record(db, clock, "ann")
-    said = [Say("operator", "Boston"), Say("tool:b", "Chicago"), Say("email", "Oslo"), ARCHIVED_BY_HAND]
-    acts: list[Act] = [*said, Withdraw("operator"), Withdraw("email")]
+    said: list[Act] = [Say("operator", "Boston"), Say("tool:b", "Chicago"), Say("email", "Oslo"), ARCHIVED_BY_HAND]
+    acts = [*said, Withdraw("operator"), Withdraw("email")]
     for act in acts:
         await record.act(act)
     rows, _ = await record.snapshot()
