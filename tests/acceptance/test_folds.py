@@ -141,15 +141,21 @@ def test_what_became_of_a_fragment_since_then_is_respected(tidy: Served) -> None
     client = tidy.client("acme")
     fold = folded(tidy, client)
     archived = held(client, "ARCHIVED")
-    client.patch(f"/api/memories/{archived['John drinks tea']}", json={"content": "John drinks green tea"})
     client.post(f"/api/memories/{archived['John plays chess']}/restore")
     restored = client.post(f"/api/memories/{fold}/unfold").json()["data"]["restored"]
-    assert {one["content"] for one in restored} == {
-        "John drinks green tea",
-        "John has a red bike",
-        "John gets lost easily",
-    }
-    assert set(held(client)) == {"John plays chess", *(one["content"] for one in restored)}
+    assert {one["content"] for one in restored} == set(FRAGMENTS) - {"John plays chess"}
+    assert set(held(client)) == set(FRAGMENTS)
+
+
+def test_an_edited_fragment_undoes_the_fold(tidy: Served) -> None:
+    client = tidy.client("acme")
+    fold = folded(tidy, client)
+    tea = held(client, "ARCHIVED")["John drinks tea"]
+    edited = client.patch(f"/api/memories/{tea}", json={"content": "John drinks green tea"})
+    assert edited.json()["data"]["status"] == "ACTIVE"
+    assert set(held(client)) == {*FRAGMENTS, "John drinks green tea"} - {"John drinks tea"}
+    again = client.post(f"/api/memories/{fold}/unfold")
+    assert (again.status_code, again.json()["code"]) == (409, "fold_not_active")
 
 
 def test_a_fragment_that_was_stated_again_is_not_doubled(tidy: Served) -> None:

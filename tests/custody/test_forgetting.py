@@ -182,16 +182,17 @@ async def test_nothing_of_a_forgotten_fragment_stays_in_any_fold_and_the_runs_ar
             memories=[*first.folded, *second.folded],
             content="Zoe was treated in Xanadu; Zoe likes jazz; Zoe likes opera",
         )
-        await apply_plan(tx, ann, CuratorPlan(folds=[both]), made_by="test")
+        third = await apply_plan(tx, ann, CuratorPlan(folds=[both]), made_by="test")
     await forget(db, ann, ids[0])
     assert "Xanadu" not in await exported(db, ann)
     async with db.tx(ann.org_id) as tx:
         left = await upkeep.global_memories(tx, ann, most=10)
-        latest, middle, earliest = await load_curator_reports(tx, ann, most=10)
+        reports = {one.id: one for one in await load_curator_reports(tx, ann, most=10)}
     assert {one.content for one in left} == {"Zoe was treated", "Zoe likes jazz; Zoe likes opera"}
-    assert (latest.folds, latest.forgotten, latest.changed_nothing) == ((), 1, False)
-    assert [fold.memory.id for fold in middle.folds] == list(second.folded)
-    assert (earliest.folds, earliest.forgotten) == ((), 1)
+    assert [fold.memory.id for fold in reports[second.id].folds] == list(second.folded)
+    for run in (first, third):
+        report = reports[run.id]
+        assert (report.folds, report.forgotten, report.changed_nothing) == ((), 1, False)
 
 
 async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db: Database, ann: Scope) -> None:

@@ -111,12 +111,13 @@ async def test_every_fold_stands_for_itself_and_is_undone_by_itself(db: Database
     async with db.tx(ann.org_id) as tx:
         both = "John has a red bike; John gets lost easily; John plays chess; John drinks tea"
         further = CuratorPlan(folds=[FoldAnswer(memories=list(run.folded), content=both)])
-        (whole,) = (await apply_plan(tx, ann, further, made_by="scripted")).folded
-        latest, earlier = await load_curator_reports(tx, ann, most=10)
+        again = await apply_plan(tx, ann, further, made_by="scripted")
+        (whole,) = again.folded
+        reports = {one.id: one for one in await load_curator_reports(tx, ann, most=10)}
         undone = await unfold_memory(tx, ann, whole)
         active = {one.id for one in await store.global_memories(tx, ann, most=10)}
-    assert [{one.id for one in fold.fragments} for fold in latest.folds] == [set(run.folded)]
-    assert [{one.id for one in fold.fragments} for fold in earlier.folds] == [set(ids[:2]), set(ids[2:])]
+    assert [{one.id for one in fold.fragments} for fold in reports[again.id].folds] == [set(run.folded)]
+    assert [{one.id for one in fold.fragments} for fold in reports[run.id].folds] == [set(ids[:2]), set(ids[2:])]
     assert {one.id for one in undone.restored} == active == set(run.folded)
     async with db.tx(ann.org_id) as tx:
         undone = await unfold_memory(tx, ann, run.folded[0])

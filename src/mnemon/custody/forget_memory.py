@@ -24,7 +24,6 @@ from mnemon.errors import NotFound
 from mnemon.jobs.store import enqueue_work
 from mnemon.memory import spine
 from mnemon.memory.edit import restore_memory
-from mnemon.memory.fact import CURATED_FOLD
 from mnemon.memory.keys import original_key
 from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.tombstones import content_tombstone, place_tombstone, quote_tombstone, store_tombstones
@@ -163,14 +162,16 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
 
 async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget:
     """Return the memories to forget with their quotes, the folds made from them, and a fold's fragments."""
-    # A fold says the same as its fragments, so forgetting it takes them along, and folds among them theirs.
+    # A fold says the same as its fragments, so forgetting it takes them along, and folds among them theirs. Fragments
+    # that are active again are memories of their own.
     wanted, found = list(ids), []
+    known: set[str] = set()
     while wanted:
         rows = await tx.fetch_all(SQL["memories"], **scope.owner_params, ids=wanted)
+        known |= set(wanted)
+        rows = [row for row in rows if row["id"] in ids or row["archive_reason"] == ArchiveReason.FOLDED]
         found += rows
-        known = {row["id"] for row in found}
-        folds = [row for row in rows if row["source"] == CURATED_FOLD]
-        wanted = [one for row in folds for one in row["sources"] if one not in known]
+        wanted = [one for row in rows for one in row["sources"] if one not in known]
     ids = [row["id"] for row in found]
     grounds = await tx.fetch_all(SQL["provenance"], **scope.owner_params, ids=ids)
     return ForgetTarget(memories=tuple(found), folds=tuple(await _load_folds(tx, scope, ids)), grounds=tuple(grounds))

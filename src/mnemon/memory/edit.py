@@ -15,6 +15,7 @@ from mnemon.memory.edit_refusals import (
     refuse_rule_note,
 )
 from mnemon.memory.fact import API, Fact, FactEntity
+from mnemon.memory.folds import dissolve_folds
 from mnemon.memory.importance import CRITICAL, unquoted_confidence
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
 from mnemon.memory.memory import MemoryVersion, StoredMemory
@@ -114,6 +115,9 @@ async def _store_change(
     ended = [replace(one, revision=memory.revision) for one in agreed if one.id != memory.id]
     await store.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in ended])
     await store_vectors(tx, scope, [change], vectors, revision=memory.revision)
+    if change.displaced is not None:
+        dissolved = await dissolve_folds(tx, scope, [memory.id], revision=memory.revision)
+        memory = next((one for one in dissolved.fragments if one.id == memory.id), memory)
     return (await store.with_provenance(tx, scope, [memory]))[0]
 
 

@@ -52,6 +52,8 @@ AGREED = "the memory that it contradicted now says the same"
 """The note of a claim whose fact has come to say what the claim says."""
 CORRECTED = "its source has since said what the memory says"
 """The note of a claim whose own source no longer contradicts the fact."""
+DISSOLVED = "a memory that it was folded from has changed"
+"""The note of a fold that was undone because a fragment of it was withdrawn, replaced or edited."""
 WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
 """The note of a memory that was a claim before, until it is stated anew."""
 
@@ -97,7 +99,16 @@ def folded_note(fold_id: str) -> str:
 
 ARCHIVE_NOTES = frozenset(map(archive_note, ArchiveReason))
 """The reasons of versions that were archived when another statement took their place."""
-RULE_NOTES = ARCHIVE_NOTES | {WITHDRAWN, WITHDRAWN_ARCHIVED, SET_ASIDE, OVERTAKEN, AGREED, CORRECTED, WAS_CLAIM}
+RULE_NOTES = ARCHIVE_NOTES | {
+    DISSOLVED,
+    WITHDRAWN,
+    WITHDRAWN_ARCHIVED,
+    SET_ASIDE,
+    OVERTAKEN,
+    AGREED,
+    CORRECTED,
+    WAS_CLAIM,
+}
 """Notes and reasons by which the rules know what they did; a caller's own words must not pass for them."""
 
 

@@ -13,9 +13,10 @@ from mnemon.event_loop import with_pauses
 from mnemon.memory import store, vector_store
 from mnemon.memory.claims import archive_agreed, archive_claim, archive_overtaken, makes_claim
 from mnemon.memory.fact import Fact, QuoteLocation
+from mnemon.memory.folds import dissolve_folds
 from mnemon.memory.importance import importance_after_use
 from mnemon.memory.keys import claim_key, content_hash, key_of_fact, legacy_claim_key
-from mnemon.memory.lifecycle import CORRECTED, WITHDRAWN, ArchiveStatus
+from mnemon.memory.lifecycle import CORRECTED, WITHDRAWN, ArchiveReason, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, skip_if_known, update_memory
 from mnemon.memory.tombstones import find_forgotten
@@ -59,12 +60,17 @@ async def remember_facts(
     # `bump_revision` comes first: it locks the person's row until the commit, and all that follows relies on that.
     stamp = WriteStamp(at=at or tx.now, now=tx.now, revision=await bump_revision(tx, scope))
     batch = await _load_batch(tx, scope, facts, stamp, extracted=extracted)
+    folded = {one.id: one.version for one in batch.held.values() if one.archive_reason is ArchiveReason.FOLDED}
     changes = [
         batch.apply_fact(number, fact, tx.new_id)
         async for number, fact in with_pauses(enumerate(facts), _FACTS_BETWEEN_PAUSES)
     ]
     ended = [*batch.ended_claims(), *await _overtaken_claims(tx, scope, batch)]
     await store.write_changes(tx, scope, [*changes, *ended])
+    # A fold must not go on saying what its fragment no longer says.
+    restated = [one.memory.id for one in changes if one.memory.version != folded.get(one.memory.id, one.memory.version)]
+    if restated:
+        await dissolve_folds(tx, scope, restated, revision=stamp.revision)
     await store.write_provenance(tx, scope, batch.grounds)
     await _raise_importance(tx, scope, batch)
     await store_vectors(tx, scope, changes, vectors, revision=stamp.revision)

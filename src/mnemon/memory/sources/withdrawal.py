@@ -15,7 +15,9 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Contended, NotAllowed, NotFound
 from mnemon.event_loop import with_pauses
 from mnemon.memory import store
-from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.fact import CURATED_FOLD
+from mnemon.memory.folds import dissolve_folds
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange
 from mnemon.memory.remember import store_vectors
@@ -40,9 +42,10 @@ class Withdrawal:
     at: datetime
     origin: str
     archived: tuple[str, ...]
-    """Memories that only this source stated."""
+    """Memories that only this source stated, and folds that contain what it stated."""
     restored: tuple[str, ...]
-    """Memories that have the text again that the source replaced, or that are no longer claims beside it."""
+    """Memories that have the text again that the source replaced, that are no longer claims beside it, or that stand by
+    themselves again because their fold was undone."""
     versions: int
     """Past versions that now count as never said."""
     todos: int
@@ -68,7 +71,13 @@ async def withdraw_source(
     touched = await tx.fetch_all(SQL["touched_keys"], **scope.owner_params, origin=origin)
     # A key is replayed as a whole: a statement of the source may have decided what other rows of it hold.
     keys = [str(row["held_key"]) for row in touched]
-    rows = [store.memory_of(row) for row in await tx.fetch_all(SQL["under_keys"], **scope.owner_params, keys=keys)]
+    rows = await _load_rows(tx, scope, keys)
+    # Folds would go on saying what the source said. They are undone first, so that the rules see their fragments.
+    parts = [one.id for one in rows if one.archive_reason is ArchiveReason.FOLDED]
+    parts += [id_ for one in rows if origin == CURATED_FOLD == one.source for id_ in one.sources]
+    dissolved = await dissolve_folds(tx, scope, parts, revision=revision)
+    if dissolved.folds:
+        rows = await _load_rows(tx, scope, keys)
     past = await store.past_versions(tx, scope, [one.id for one in rows])
     by_key: dict[str, list[StoredMemory]] = {}
     for one in rows:
@@ -83,23 +92,30 @@ async def withdraw_source(
     await store.write_changes(tx, scope, changes)
     await store_vectors(tx, scope, changes, None, revision=revision)
     todos = await tx.execute(SQL["drop_todos"], **scope.owner_params, origin=origin, now=tx.now)
-    if changes or todos:
+    if changes or todos or dissolved.folds:
         # The spine may contain what the source said.
         await enqueue_after_forgetting(tx, scope)
     after = [one.memory for one in changes]
+    withdrawn = [one.id for one in after if one.is_withdrawn and not before[one.id].is_withdrawn]
+    restored = [one.id for one in after if one.id in before and _is_restored(one, before[one.id])]
     receipt = Withdrawal(
         id=receipt_id or tx.new_id("wdr"),
         at=tx.now,
         origin=origin,
-        archived=tuple(one.id for one in after if one.is_withdrawn and not before[one.id].is_withdrawn),
-        restored=tuple(one.id for one in after if one.id in before and _is_restored(one, before[one.id])),
+        archived=tuple(dict.fromkeys([*(one.id for one in dissolved.folds), *withdrawn])),
+        restored=tuple(dict.fromkeys([*(one.id for one in dissolved.fragments if one.id not in withdrawn), *restored])),
         versions=sum(one_past.origin == origin for one in changes for one_past in _moved_versions(one, past)),
         todos=todos,
-        people=1 if changes or todos else 0,
+        people=1 if changes or todos or dissolved.folds else 0,
     )
     await tx.execute(SQL["keep_withdrawal"], **scope.owner_params, id=receipt.id, origin=origin, at=receipt.at)
     log.info("source_withdrawn", user=scope.user, receipt=receipt.id, changed=receipt.total)
     return receipt
+
+
+async def _load_rows(tx: Tx, scope: Scope, keys: list[str]) -> list[StoredMemory]:
+    """Return the memories under these keys for any persona, and the claims against them."""
+    return [store.memory_of(row) for row in await tx.fetch_all(SQL["under_keys"], **scope.owner_params, keys=keys)]
 
 
 def _is_restored(after: StoredMemory, before: StoredMemory) -> bool:

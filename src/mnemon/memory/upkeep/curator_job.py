@@ -149,7 +149,7 @@ async def unfold_memory(tx: Tx, scope: Scope, fold_id: str) -> UnfoldedMemory:
     if not found:
         raise NotFound("memory")
     fold = found[0]
-    if fold.source != CURATED_FOLD:
+    if fold.source != CURATED_FOLD or not fold.sources:
         raise Conflict("This memory is not a fold; there is nothing to unfold.", code="not_a_fold")
     if fold.status is not ArchiveStatus.ACTIVE:
         raise Conflict(f"This fold is archived ({fold.note or fold.archive_reason}).", code="fold_not_active")

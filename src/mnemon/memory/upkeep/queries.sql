@@ -13,6 +13,13 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.archive_reason = '
     where f.org_id = %(org_id)s and f.user_id = %(user_id)s and f.id = any(%(ids)s)))
 order by m.created_at, m.id;
 
+-- name: folds_containing
+-- Folds in use, by themselves or within another fold, that any of these is a part of.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and source = 'curated_fold' and sources && %(ids)s::text[]
+  and (status = 'ACTIVE' or archive_reason = 'folded')
+order by created_at, id;
+
 -- name: latest_spine
 select version, lines, message_count, total_messages, made_by, at from spines
 where org_id = %(org_id)s and user_id = %(user_id)s order by version desc limit 1;

@@ -54,6 +54,12 @@ async def fragments_of(tx: Tx, scope: Scope, fold_ids: Sequence[str]) -> list[St
     return [memory_of(row) for row in rows]
 
 
+async def folds_containing(tx: Tx, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
+    """Return the folds in use that any of these memories is a part of, oldest first."""
+    rows = await tx.fetch_all(SQL["folds_containing"], **scope.owner_params, ids=list(memory_ids))
+    return [memory_of(row) for row in rows]
+
+
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
     """Return the person's current spine (long-term summary); None before the first."""
     row = await tx.fetch_one_or_none(SQL["latest_spine"], **scope.owner_params)
