@@ -15,6 +15,8 @@ Contents = Counter[str]
 _ID = re.compile(r"\b([a-z]{2,4})_[0-9A-HJKMNP-TV-Z]{26}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?")
 _HEX = re.compile(r"\b[0-9a-f]{32,}\b")
+_FOLD = re.compile(r"\bfold([ _])[0-9a-f]{16}\b")
+"""The attribute of a fold and its slug, a hash over ids."""
 _LEFT_OUT: dict[str, frozenset[str]] = {
     "work": frozenset({"attempts", "token", "error"}),
     "reflections": frozenset({"attempts"}),
@@ -89,5 +91,5 @@ def _comparable_text(text: str, org: str) -> str:
             return "<bytes>"
         with suppress(json.JSONDecodeError):
             return json.dumps(comparable(json.loads(text), org), sort_keys=True)
-    text = _ID.sub(r"\1_*", text.replace(org, "<org>"))
+    text = _FOLD.sub(r"fold\1*", _ID.sub(r"\1_*", text.replace(org, "<org>")))
     return _HEX.sub("<hex>", _TIME.sub("<time>", text))
