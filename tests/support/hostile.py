@@ -11,6 +11,9 @@ from mnemon.cli.story.steps import DemoStory
 COUNT = 200
 CARD = 1
 """Payloads in a field of a card, whose length is bounded."""
+SENTENCE = 3
+"""Payloads in a sentence of the engagement, which has 400 characters at most."""
+_SENTENCES = {"statement", "falsifiedBy", "line", "hypothesis", "resolves"}
 _SHAPES = (
     "<script>executed.push('{0}')</script>",
     "<img src=x onerror=executed.push('{0}')>",
@@ -102,23 +105,30 @@ def _whole(story: DemoStory) -> list[Any]:
 
 def _texts(value: Any, name: str = "") -> list[str]:
     if isinstance(value, dict):
-        return [text for key, one in value.items() for text in _texts(one, name if name in _TEXTS else key)]
+        return [text for key, one in value.items() for text in _texts(one, _field(name, key))]
     if isinstance(value, list):
         return [text for one in value for text in _texts(one, name)]
     return [value] if isinstance(value, str) and name in _TEXTS else []
+
+
+def _field(name: str, key: str) -> str:
+    """The name by which a value within a field is judged: a piece of evidence has fields of its own."""
+    return key if name == "evidence" or name not in _TEXTS else name
 
 
 def _spoil(value: Any, behind: dict[str, str], name: str = "", most: int = 0) -> Any:
     if isinstance(value, dict):
         return {
             _marked(key, behind) if name == "reports" else key: _spoil(
-                one, behind, name if name in _TEXTS else key, CARD if key == "card" else most
+                one, behind, _field(name, key), CARD if key == "card" else most
             )
             for key, one in value.items()
         }
     if isinstance(value, list):
         return [_spoil(one, behind, name, most) for one in value]
-    return _marked(value, behind, most) if isinstance(value, str) and name in _TEXTS else value
+    if not isinstance(value, str) or name not in _TEXTS:
+        return value
+    return _marked(value, behind, most or (SENTENCE if name in _SENTENCES else 0))
 
 
 def _marked(text: str, behind: dict[str, str], most: int = 0) -> str:
