@@ -129,14 +129,7 @@ def archive_agreed(under_key: Iterable[StoredMemory], at: datetime) -> list[Stor
 
 def archive_claim(claim: StoredMemory, at: datetime, note: str) -> StoredMemory:
     """Return the claim as archived by a rule, which the note names."""
-    return replace(
-        claim,
-        status=ArchiveStatus.ARCHIVED,
-        archive_reason=ArchiveReason.OUTDATED,
-        archived_at=at,
-        valid_to=at,
-        note=note,
-    )
+    return claim.as_archived(ArchiveReason.OUTDATED, at, note=note)
 
 
 def group_claims(held: Iterable[Claimable]) -> ClaimGroups:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from mnemon.db.tx import Tx
 from mnemon.memory import store
 from mnemon.memory.importance import CRITICAL
-from mnemon.memory.lifecycle import DISSOLVED, ArchiveReason, ArchiveStatus
+from mnemon.memory.lifecycle import DISSOLVED, ArchiveReason
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome
 from mnemon.memory.upkeep import store as upkeep
@@ -46,13 +46,8 @@ async def dissolve_folds(tx: Tx, scope: Scope, fragment_ids: Iterable[str], *, r
     ]
     archived = [
         replace(
-            fold,
-            status=ArchiveStatus.ARCHIVED,
-            archive_reason=ArchiveReason.OUTDATED,
-            archived_at=tx.now,
-            valid_to=tx.now,
+            fold.as_archived(ArchiveReason.OUTDATED, tx.now, note=DISSOLVED),
             pinned=False,
-            note=DISSOLVED,
             revision=revision,
             updated_at=tx.now,
         )
@@ -66,12 +61,7 @@ async def dissolve_folds(tx: Tx, scope: Scope, fragment_ids: Iterable[str], *, r
 def _activate_fragment(fragment: StoredMemory, revision: int, *, pin: bool) -> StoredMemory:
     """Return the fragment as active again, and as pinned if its fold was."""
     return replace(
-        fragment,
-        status=ArchiveStatus.ACTIVE,
-        archive_reason=None,
-        archived_at=None,
-        valid_to=None,
-        note=None,
+        fragment.as_active(),
         pinned=pin,
         importance=CRITICAL if pin else fragment.importance,
         revision=revision,

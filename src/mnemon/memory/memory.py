@@ -1,6 +1,6 @@
 """A stored memory: the current fact under its key, the versions that it replaced, and where it was said."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
@@ -91,6 +91,24 @@ class StoredMemory:
     def mark(self) -> str | None:
         """Return the source in words for a reader; None if it needs no mark."""
         return mark_of(self.trust, self.origin, is_claim=self.claim_of is not None)
+
+    def as_archived(self, reason: ArchiveReason, at: datetime, *, note: str | None) -> "StoredMemory":
+        """Return the memory as archived; one that is archived already keeps its time, since which it is not used."""
+        since = self.archived_at or at
+        return replace(
+            self,
+            status=ArchiveStatus.ARCHIVED,
+            archive_reason=reason,
+            archived_at=since,
+            valid_to=self.valid_to or since,
+            note=note,
+        )
+
+    def as_active(self, *, note: str | None = None) -> "StoredMemory":
+        """Return the memory as active; the note of its archiving goes."""
+        return replace(
+            self, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None, note=note
+        )
 
     @property
     def is_withdrawn(self) -> bool:

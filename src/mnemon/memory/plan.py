@@ -171,9 +171,7 @@ def update_memory(
         if not may_revive(held.archive_reason, same_words=same, extracted=extracted):
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=archive_note(held.archive_reason))
         # The note says why it was archived, which it no longer is.
-        held = replace(
-            held, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None, note=None
-        )
+        held = held.as_active()
     # Against statements of its own trust, or more, times decide the order as usual.
     if outranks(fact.effective_trust, held.trust) and not _has_later_equal(past, fact.effective_trust, at):
         return _take_over(held, past, fact, at, stamp)

@@ -134,7 +134,7 @@ class _WithdrawalPlan:
             self._add_change(self.withdraw_row(row))
         elif remaining is None:
             if row.status is ArchiveStatus.ACTIVE:
-                aside = _archive_memory(replace(row, note=SET_ASIDE), ArchiveReason.OUTDATED, self._at)
+                aside = row.as_archived(ArchiveReason.OUTDATED, self._at, note=SET_ASIDE)
                 self._add_change(self._update_change(aside))
         elif not has_same_words(remaining.content, row.content):
             self._add_change(self._restore_statement(row, remaining))
@@ -289,19 +289,11 @@ def _emptied_spans(past: Sequence[MemoryVersion], origin: str) -> dict[int, tupl
 def _withdraw_memory(held: StoredMemory, at: datetime) -> StoredMemory:
     """Return the memory as withdrawn: archived as wrong, and not pinned; the note tells if it was archived before."""
     note = WITHDRAWN_ARCHIVED if held.is_archived_by_choice else WITHDRAWN
-    return _archive_memory(replace(held, note=note, pinned=False), ArchiveReason.WRONG, at)
-
-
-def _archive_memory(held: StoredMemory, reason: ArchiveReason, at: datetime) -> StoredMemory:
-    """Return the memory as archived for this reason; one that is archived keeps its time."""
-    since = held.archived_at or at
-    return replace(
-        held, status=ArchiveStatus.ARCHIVED, archive_reason=reason, archived_at=since, valid_to=held.valid_to or since
-    )
+    return replace(held, pinned=False).as_archived(ArchiveReason.WRONG, at, note=note)
 
 
 def _reactivate_memory(held: StoredMemory) -> StoredMemory:
     """Return the memory as active; an active one unchanged."""
     if held.status is ArchiveStatus.ACTIVE:
         return held
-    return replace(held, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None, note=None)
+    return held.as_active()
