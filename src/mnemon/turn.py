@@ -108,6 +108,8 @@ class Turn:
     intents: tuple[Intent, ...] = ()
     message_count: int = 0
     """SessionState.messageCount after this turn."""
+    said_before: tuple[str, ...] = ()
+    """The person's latest messages in the session before this turn, oldest first; read for a confidence announced."""
 
     @property
     def size(self) -> int:

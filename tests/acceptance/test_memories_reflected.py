@@ -165,3 +165,13 @@ def test_a_text_that_is_brought_back_brings_its_own_quotes(server: Served, clien
     [kept] = listed(client, "memories")
     assert (kept["content"], kept["source"]) == ("Lives in Austin", "shadow_extraction")
     assert {one["quote"] for one in kept["provenance"]} == {"I live in Austin"}
+
+
+@pytest.mark.scripted
+def test_a_confidence_is_private_whatever_the_model_says(server: Served, client: Client) -> None:
+    fact = memory("Has diabetes", "I have diabetes", private=False)
+    server.script.add_answers("Reflection", {"memories": []}, {"memories": [fact]})
+    turn(server, client, "Can I tell you something in confidence?", personaId="coach")
+    turn(server, client, "I have diabetes.", personaId="coach")
+    kept = client.get("/api/memories", params={"userId": "anna", "personaId": "coach"}).json()["data"]
+    assert [one["personaId"] for one in kept] == ["coach"]

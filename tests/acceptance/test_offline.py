@@ -83,3 +83,21 @@ def test_what_is_said_in_confidence_stays_with_the_persona(offline_server: Serve
     assert listed(offline, "memories", personaId="coach")[0]["personaId"] == "coach"
     assert listed(offline, "memories") == []
     assert listed(offline, "memories", personaId="chef") == []
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ["Don't share this with the other assistants. I have diabetes."],
+        ["Can you keep a secret? I have diabetes."],
+        ["I have diabetes. That's private."],
+        ["Can you keep a secret?", "OK, here goes.", "I have diabetes."],
+    ],
+)
+def test_a_confidence_announced_before_or_after_reaches_no_other_persona(
+    offline_server: Served, offline: httpx2.Client, told: list[str]
+) -> None:
+    for text in told:
+        say(offline_server, offline, text, personaId="coach")
+    assert [kept["personaId"] for kept in listed(offline, "memories", personaId="coach")] == ["coach"]
+    assert listed(offline, "memories", personaId="chef") == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.evidence.fold import token_classes
+from mnemon.evidence.fold import fold_fault, token_classes
 from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, GatedPlan, gate_plan, is_due, plan_by_rule
 from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.lifecycle import ArchiveStatus
@@ -226,6 +226,15 @@ _FORMS = st.sampled_from(
 _said = st.builds(
     lambda form, who, dose, day: form.format(who=who, dose=dose, day=day).strip(), _FORMS, _WHO, _DOSES, _DAYS
 )
+
+
+def test_a_fold_keeps_which_figure_was_denied() -> None:
+    """Without it "did not give 5 mg" vanished into "gave 5 mg; did not give 15 mg": each word was there, somewhere."""
+    gave, denied = "John gave Ann 5 mg on May 3", "John did not give Ann 15 mg on May 3"
+    lost = "John did not give Ann 5 mg on May 3"
+    assert fold_fault(f"{gave}; {denied}", [gave, denied]) is None
+    assert fold_fault(f"{gave}; {denied}", [gave, denied, lost]) is not None
+    assert fold_fault("John gave Ann 15 mg; John did not give Ann 5 mg", ["John gave Ann 5 mg"]) is not None
 
 
 @given(st.lists(_said, min_size=2, max_size=5), st.data())

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from mnemon.memory.ranking import (
     HYBRID_WEIGHTS,
+    SHORT_TEXT_WORDS,
     RankingCandidate,
     inverse_document_frequency,
     key_shares,
     length_normalization,
     nearest_candidates,
+    neighbour_share,
     rank_blended,
     rank_by_similarity,
     recency_score,
@@ -139,3 +141,9 @@ def test_a_total_is_the_weighted_sum_of_its_parts() -> None:
     parts = {name: np.array([1.0, 0.0], dtype=np.float32) for name in ("lexical", "question")}
     total = weighted_total(parts)
     assert total == pytest.approx([HYBRID_WEIGHTS["lexical"] + HYBRID_WEIGHTS["question"], 0.0])
+
+
+def test_neighbours_count_in_full_among_short_texts_and_hardly_among_long_ones() -> None:
+    assert neighbour_share(0.0) == neighbour_share(8.0) == neighbour_share(SHORT_TEXT_WORDS) == 1.0
+    assert neighbour_share(2 * SHORT_TEXT_WORDS) == 0.25
+    assert neighbour_share(10 * SHORT_TEXT_WORDS) < 0.011

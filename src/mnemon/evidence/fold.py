@@ -108,10 +108,13 @@ def _lost_word(folded: str, fragment: str) -> str | None:
 
 def _keeps_mode(word: ReadWord, modes: set[str], denied: set[int]) -> bool:
     """Say whether the folded text means a word as its fragment does; a name is only named, and may be denied only."""
-    if _mode_of(word) in modes or any(sign.isdigit() for sign in word.text):
+    if _mode_of(word) in modes:
         return True
     if word.is_name and not word.negated:
         return any("not" not in mode for mode in modes)
+    # A figure has no other words to be known by: "not 5 mg" is kept by "not … 5 mg" only, never by another denied dose.
+    if any(sign.isdigit() for sign in word.text):
+        return False
     return word.negated and word.clause in denied and _mode_of(replace(word, negated=False)) in modes
 
 

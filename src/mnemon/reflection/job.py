@@ -6,7 +6,7 @@ from the moment the turn begins, so that a later turn cannot overtake one that i
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from structlog.contextvars import bound_contextvars
@@ -36,6 +36,7 @@ from mnemon.section import Section
 from mnemon.services import Services
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.messages import list_said_before
 from mnemon.sessions.people import lock_person, lock_person_shared
 from mnemon.sessions.rolling_summary import RollingSummarySection
 from mnemon.sessions.turns import TurnError
@@ -189,6 +190,8 @@ async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _
         await attempt.settle(tx)
         return None
     store.mark_started(tx, turn.scope, turn.id)
+    # A confidence may have been announced in an earlier turn.
+    turn = replace(turn, said_before=await list_said_before(tx, turn))
     due, reflection = await brief_sections(tx, turn, sections, reflection)
     return _Plan(turn=turn, due=due, reflection=reflection, forgettings=forgettings)
 

@@ -11,7 +11,7 @@ from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import ToolRequest
 from mnemon.scope import Scope
-from mnemon.turn import Role, TurnMessage
+from mnemon.turn import Role, Turn, TurnMessage
 
 SQL = load_statements("mnemon.sessions")
 
@@ -135,6 +135,20 @@ async def list_recent_messages(
         **{"except": apart_from_turn or ""},
     )
     return tuple(message_from_row(row) for row in reversed(rows))
+
+
+async def list_said_before(tx: Tx, turn: Turn, *, most: int = 3, longest: int = 1_000) -> tuple[str, ...]:
+    """Return what the person said last in the session before the turn, oldest first."""
+    rows = await tx.fetch_all(
+        SQL["said_before"],
+        org_id=turn.scope.org_id,
+        user_id=turn.scope.user,
+        session_id=turn.session_id,
+        seq=turn.seq,
+        most=most,
+        longest=longest,
+    )
+    return tuple(row["content"] for row in reversed(rows))
 
 
 async def list_others_messages(

@@ -19,6 +19,7 @@ from mnemon.memory.ranking import (
     RankedItem,
     inverse_document_frequency,
     length_normalization,
+    neighbour_share,
     standard_scores,
     term_saturation,
     weighted_total,
@@ -213,7 +214,7 @@ def _view_lengths(one: IndexView) -> np.ndarray:
 
 
 def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, wanted: np.ndarray) -> np.ndarray:
-    """Return the standardized cosine of each row to the query, with its neighbours' shares."""
+    """Return the standardized cosine of each row to the query, with its neighbours' shares where texts are short."""
     if vector is None:
         return np.zeros(len(wanted), dtype=np.float32)
     known = [one.wanted & one.index.columns["embedded"] for one in views]
@@ -227,7 +228,14 @@ def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, wa
         one.index.spread_values(plain[start : start + len(one.wanted)])
         for one, start in zip(views, starts, strict=False)
     ]
-    return standard_scores(np.concatenate(spread), wanted)
+    share = np.float32(neighbour_share(_average_words(views)))
+    return standard_scores(plain + share * (np.concatenate(spread) - plain), wanted)
+
+
+def _average_words(views: Sequence[IndexView]) -> float:
+    """Return how many words the rows that may be found have on average, without their neighbours'; 0 for no rows."""
+    words = sum(float((one.index.columns["length"] * one.wanted).sum(dtype=np.float64)) for one in views)
+    return words / max(1, sum(int(np.count_nonzero(one.wanted)) for one in views))
 
 
 def _cosine_scores(index: SearchIndex, vector: np.ndarray, known: np.ndarray) -> np.ndarray:
