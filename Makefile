@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP := .venv/bin/pip --disable-pip-version-check -q
 PYTEST := .venv/bin/pytest
-PYTHON_FOLDERS := src tests examples bench scripts
+PYTHON_FOLDERS := src client tests examples bench scripts
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test check lint types house mutants bench soak browser conformance screenshots demo lock clean
@@ -75,10 +75,10 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mnemon needs Python 3.11 or later; PYTHON=python3.x make … names one")'
 	@$(PYTHON) -m venv .venv
 
-.venv/run .venv/test .venv/browser .venv/conformance .venv/bench .venv/mutants: .venv/%: requirements/%.txt pyproject.toml | .venv/bin/python
+.venv/run .venv/test .venv/browser .venv/conformance .venv/bench .venv/mutants: .venv/%: requirements/%.txt pyproject.toml client/pyproject.toml | .venv/bin/python
 	@echo "Installing what '$*' needs (a minute the first time) …" >&2
 	@$(PIP) install --require-hashes -r $<
-	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(PIP) install --no-deps --no-build-isolation -e client -e .
 	@touch $@
 
 # A peer of the benchmarks whose dependencies do not agree with ours; without it the benchmarks say so.

@@ -5,8 +5,8 @@ Start a server with `mnemon serve`, then: MNEMON_KEY=mnk_… python examples/age
 
 import os
 
-from mnemon.client import SyncMnemon
-from mnemon.client.shapes import Expectation, ToolResult
+from mnemon_client import SyncMnemon
+from mnemon_client.shapes import Expectation, ToolResult
 
 board: list[str] = []
 

@@ -9,8 +9,8 @@ import os
 from anthropic import AsyncAnthropic
 from anthropic.types.beta import BetaMessageParam
 
-from mnemon.client import Mnemon
-from mnemon.integrations.anthropic_memory import MnemonMemoryTool
+from mnemon_client import Mnemon
+from mnemon_client.integrations.anthropic_memory import MnemonMemoryTool
 
 
 async def main() -> None:

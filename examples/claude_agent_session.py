@@ -1,6 +1,7 @@
 """A Claude Agent SDK session that any machine can resume: its transcript is mirrored into Mnemon.
 
-pip install 'mnemon[claude-agent]'; ANTHROPIC_API_KEY=… MNEMON_KEY=mnk_… python examples/claude_agent_session.py "Hello"
+pip install 'mnemon-client[claude-agent]'
+ANTHROPIC_API_KEY=… MNEMON_KEY=mnk_… python examples/claude_agent_session.py "Hello"
 """
 
 import asyncio
@@ -9,8 +10,8 @@ import sys
 
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
-from mnemon.client import Mnemon
-from mnemon.integrations.claude_agent import MnemonSessionStore
+from mnemon_client import Mnemon
+from mnemon_client.integrations.claude_agent import MnemonSessionStore
 
 
 async def main(said: str, resumed: str | None) -> None:

@@ -1,6 +1,6 @@
 """A LangGraph agent that remembers across restarts: its thread by the saver, what it learned by the store.
 
-pip install 'mnemon[langgraph]'; MNEMON_KEY=mnk_… python examples/langgraph_agent.py "My name is Ann"
+pip install 'mnemon-client[langgraph]'; MNEMON_KEY=mnk_… python examples/langgraph_agent.py "My name is Ann"
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
-from mnemon.client import Mnemon
-from mnemon.integrations.langgraph_saver import MnemonSaver
-from mnemon.integrations.langgraph_store import MnemonStore
+from mnemon_client import Mnemon
+from mnemon_client.integrations.langgraph_saver import MnemonSaver
+from mnemon_client.integrations.langgraph_store import MnemonStore
 
 
 class Talk(TypedDict):

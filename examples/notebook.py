@@ -5,7 +5,7 @@ python examples/notebook.py
 
 import asyncio
 
-from mnemon.client import Mnemon
+from mnemon_client import Mnemon
 
 
 async def main() -> None:

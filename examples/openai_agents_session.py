@@ -1,6 +1,6 @@
 """An OpenAI Agents program whose conversation outlives the process. Its model is reached through Mnemon, too.
 
-pip install 'mnemon[openai-agents]'; MNEMON_KEY=mnk_… python examples/openai_agents_session.py "My name is Ann"
+pip install 'mnemon-client[openai-agents]'; MNEMON_KEY=mnk_… python examples/openai_agents_session.py "My name is Ann"
 """
 
 import asyncio
@@ -10,8 +10,8 @@ import sys
 from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
 from openai import AsyncOpenAI
 
-from mnemon.client import Mnemon
-from mnemon.integrations.openai_agents import MnemonSession
+from mnemon_client import Mnemon
+from mnemon_client.integrations.openai_agents import MnemonSession
 
 
 async def main(said: str) -> None:

@@ -10,8 +10,8 @@ import sys
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
-from mnemon.client import Mnemon
-from mnemon.integrations.pydantic_ai import MnemonHistory
+from mnemon_client import Mnemon
+from mnemon_client.integrations.pydantic_ai import MnemonHistory
 
 
 async def main(said: str) -> None:

@@ -6,7 +6,7 @@ MNEMON_KEY=mnk_… python examples/python_client.py
 import asyncio
 import os
 
-from mnemon.client import Mnemon
+from mnemon_client import Mnemon
 
 
 async def main() -> None:

@@ -8,7 +8,7 @@ lock() { # lock NAME GROUP...
   local groups=(); for g in "$@"; do groups+=(--group "$g"); done
   local constraint=(); [ "$name" = run ] || constraint=(-c requirements/run.txt)
   uv pip compile pyproject.toml "${groups[@]}" "${constraint[@]}" --universal --generate-hashes \
-    --no-emit-index-url --python-version 3.11 --no-header --no-annotate -q -o "requirements/$name.txt"
+    --no-emit-index-url --no-emit-package mnemon-client --python-version 3.11 --no-header --no-annotate -q -o "requirements/$name.txt"
 }
 lock run build
 lock test build test
@@ -16,5 +16,6 @@ lock browser build test browser
 lock conformance build test conformance
 lock bench build test bench
 lock mutants build test mutants
+lock dist build dist
 uv pip compile requirements/hindsight.in --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
   --no-header --no-annotate -q -o requirements/hindsight.txt

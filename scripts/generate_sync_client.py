@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CLIENT = Path(__file__).parents[1] / "src" / "mnemon" / "client"
+CLIENT = Path(__file__).parents[1] / "client" / "src" / "mnemon_client"
 HEADER = '"""Generated from the async modules beside it by scripts/generate_sync_client.py. Do not edit."""\n\n'
 WORDS = (
     (r"\basync (def|with|for)\b", r"\1"),
@@ -45,8 +45,8 @@ def generated(name: str) -> str:
     for pattern, instead in WORDS:
         whole = re.sub(pattern, instead, whole)
     whole = whole.replace("import asyncio\n", "import time\n")
-    whole = re.sub(r"^from mnemon\.client\.calls import .*\n", "", whole, flags=re.MULTILINE)
-    whole = whole.replace("from mnemon.client.transport import", "from mnemon.client.sync_transport import")
+    whole = re.sub(r"^from mnemon_client\.calls import .*\n", "", whole, flags=re.MULTILINE)
+    whole = whole.replace("from mnemon_client.transport import", "from mnemon_client.sync_transport import")
     return tidied(HEADER + whole)
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemon.sse import LineSplitter, SseEvent, SseParser
+from mnemon_client.sse import LineSplitter, SseEvent, SseParser
 
 ENDS = [b"\n", b"\r\n", b"\r"]
 datas = st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1, max_size=12).map(str.encode)

@@ -172,7 +172,7 @@ def make_app(
 
     app = FastAPI(
         title="Mnemon",
-        version=version("mnemon"),
+        version=version("mnemon-server"),
         summary="A memory and state server for AI agents.",
         docs_url=None,
         redoc_url=None,

@@ -15,7 +15,7 @@ from mnemon.clock import SystemClock
 from mnemon.custody.forget_person import forget_person
 from mnemon.db.database import Database
 from mnemon.scope import person_scope
-from mnemon.sse import SseParser
+from mnemon_client.sse import SseParser
 from support.bounds import HANGS_S
 from support.racing import run_behind
 from support.served import Served

@@ -9,9 +9,9 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import ALL_GRANTS, Grant
-from mnemon.client import SyncMnemon
-from mnemon.client.shapes import Expectation, Message
 from mnemon.llm.scripted.script import tool_call_reply
+from mnemon_client import SyncMnemon
+from mnemon_client.shapes import Expectation, Message
 from support.served import Served, served
 
 PLAN: Expectation = {"action": "create_tasks", "expected_outcome": "two tasks exist", "expected_count": 2}

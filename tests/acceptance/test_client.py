@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.client import ApiError, Mnemon, SyncMnemon, Unreachable
-from mnemon.client.shapes import Expectation
+from mnemon_client import ApiError, Mnemon, SyncMnemon, Unreachable
+from mnemon_client.shapes import Expectation
 from support.served import Served, served
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon.client import SyncMnemon, Unreachable
+from mnemon_client import SyncMnemon, Unreachable
 from support.lossy_proxy import LossyProxy, lossy_proxy
 from support.served import Served
 

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from mnemon.client import SyncMnemon
+from mnemon_client import SyncMnemon
 from support.console_door import signed_in
 from support.served import Served
 

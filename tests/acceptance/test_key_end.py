@@ -16,10 +16,10 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
 from mnemon.access.grants import Grant
-from mnemon.client import SyncMnemon
-from mnemon.client.errors import ApiError
-from mnemon.client.shapes import Expectation, Message
 from mnemon.console.live import topic_names as known_topics
+from mnemon_client import SyncMnemon
+from mnemon_client.errors import ApiError
+from mnemon_client.shapes import Expectation, Message
 from support.bounds import HANGS_S
 from support.problem import assert_problem
 from support.served import Served, served

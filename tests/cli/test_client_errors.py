@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from mnemon.cli.client_errors import explained_error
 from mnemon.cli.main import app
 from mnemon.cli.terminal import exit_code
-from mnemon.client import ApiError, Unreachable
+from mnemon_client import ApiError, Unreachable
 
 KEY = f"mnk_acme_{'0' * 64}"
 

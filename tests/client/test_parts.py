@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 from mnemon import client
-from mnemon.client import errors
-from mnemon.client.events import Event, Verifications, decode_event
-from mnemon.client.transport import retry_delay
-from mnemon.sse import SseParser
+from mnemon_client import errors
+from mnemon_client.events import Event, Verifications, decode_event
+from mnemon_client.sse import SseParser
+from mnemon_client.transport import retry_delay
 
 
 def read(text: str) -> list[Event]:
@@ -43,8 +43,8 @@ def test_every_error_of_the_client_can_be_imported_from_it() -> None:
 
 def test_importing_the_client_pulls_in_no_server_code() -> None:
     words = (
-        "import sys, mnemon.client; server = ('fastapi', 'psycopg', 'uvicorn', 'numpy');"
-        "shared = ('mnemon.client', 'mnemon.sse');"
+        "import sys, mnemon_client; server = ('fastapi', 'psycopg', 'uvicorn', 'numpy');"
+        "shared = ('mnemon_client', 'mnemon_client.sse');"
         "ours = [m for m in sys.modules if m.startswith('mnemon.') and not m.startswith(shared)];"
         "print(ours + [m for m in sys.modules if m.split('.')[0] in server])"
     )

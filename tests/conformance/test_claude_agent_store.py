@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import pytest
 
-from mnemon.client import Mnemon
+from mnemon_client import Mnemon
 from support.served import Served
 from support.tally import counted
 
@@ -18,7 +18,7 @@ pytest.importorskip("claude_agent_sdk", reason="comes with `make conformance`")
 async def test_every_contract_of_a_session_store_holds(server: Served) -> None:
     from claude_agent_sdk.testing import run_session_store_conformance
 
-    from mnemon.integrations.claude_agent import MnemonSessionStore
+    from mnemon_client.integrations.claude_agent import MnemonSessionStore
 
     key = await asyncio.to_thread(server.key)
     async with AsyncExitStack() as clients:

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pytest
 
-from mnemon.client import Mnemon
+from mnemon_client import Mnemon
 from support.served import Served
 from support.tally import counted
 
@@ -18,7 +18,7 @@ async def test_every_capability_is_there_and_passes(server: Served) -> None:
 
     from langgraph.checkpoint.conformance import checkpointer_test, validate
 
-    from mnemon.integrations.langgraph_saver import MnemonSaver
+    from mnemon_client.integrations.langgraph_saver import MnemonSaver
 
     key = await asyncio.to_thread(server.key)
 

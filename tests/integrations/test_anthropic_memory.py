@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from anthropic.lib.tools import ToolError
 
-from mnemon.client import Mnemon
-from mnemon.integrations.anthropic_memory import MnemonMemoryTool
+from mnemon_client import Mnemon
+from mnemon_client.integrations.anthropic_memory import MnemonMemoryTool
 from support.served import served
 
 

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager, contextmanager
 from types import ModuleType
 from typing import Any
 
-from mnemon.client import Mnemon, SyncMnemon
-from mnemon.integrations.langgraph_store import MnemonStore, SyncMnemonStore
+from mnemon_client import Mnemon, SyncMnemon
+from mnemon_client.integrations.langgraph_store import MnemonStore, SyncMnemonStore
 
 
 def _person(conn_string: str) -> str:

@@ -12,8 +12,8 @@ import agents
 import agents.memory
 import agents.memory.sqlite_session
 
-from mnemon.client import Mnemon
-from mnemon.integrations.openai_agents import MnemonSession
+from mnemon_client import Mnemon
+from mnemon_client.integrations.openai_agents import MnemonSession
 
 
 class SQLiteSession(MnemonSession):

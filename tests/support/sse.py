@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from mnemon.sse import SseParser
+from mnemon_client.sse import SseParser
 
 HeardEvent = tuple[str, dict[str, Any]]
 """The name of an event and its data."""

@@ -9,8 +9,8 @@ from rich.prompt import Prompt
 from mnemon.cli.agents import find_agent
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import err, print_piece
-from mnemon.client import Mnemon
 from mnemon.errors import Unavailable
+from mnemon_client import Mnemon
 
 _WAITING = (
     "No worker has taken it up yet. Start one with `mnemon worker`; the reply will appear in the agent's messages."

@@ -10,7 +10,7 @@ from mnemon.cli.server_choice import ServerOptions, takes_server
 from mnemon.cli.terminal import JsonOption, err, out, print_json
 
 if TYPE_CHECKING:
-    from mnemon.client import Mnemon
+    from mnemon_client import Mnemon
 
 agents = typer.Typer(no_args_is_help=True, help="Manage agents, chat with them and start their runs.")
 

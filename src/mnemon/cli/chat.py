@@ -10,7 +10,7 @@ from mnemon.cli.server_choice import ServerOptions, takes_server
 from mnemon.cli.terminal import JsonOption, PersonaOption, UserOption, err, out, person_of, print_json, print_piece
 
 if TYPE_CHECKING:
-    from mnemon.client import Mnemon
+    from mnemon_client import Mnemon
 
 _HELP = "/memory lists memories · /context shows the prompt's layers · /why shows what the last reply used · /quit"
 _MAX_SHOWN = 30
@@ -146,8 +146,8 @@ async def _run_conversation(conversation: _Conversation, user: str) -> None:
 async def _follow_line(conversation: _Conversation, line: str) -> None:
     """Run a typed command or send a typed message; print an error instead of ending the conversation."""
     from mnemon.cli.client_errors import explained_error
-    from mnemon.client.errors import ClientError
     from mnemon.errors import MnemonError
+    from mnemon_client.errors import ClientError
 
     try:
         match line.split(maxsplit=1):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mnemon import errors
-from mnemon.client import ApiError, Unreachable
-from mnemon.client.errors import ClientError, UnexpectedAnswer
 from mnemon.errors import Misconfigured, MnemonError, NotFound, Unauthenticated, Unavailable
+from mnemon_client import ApiError, Unreachable
+from mnemon_client.errors import ClientError, UnexpectedAnswer
 
 _ERROR_BY_STATUS: dict[int, type[MnemonError]] = {
     400: errors.Invalid,

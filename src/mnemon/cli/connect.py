@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from mnemon.cli.client_errors import explain_client_errors
 from mnemon.cli.server_choice import LocalServer, ServerOptions, choose_server, read_environment
 from mnemon.cli.terminal import run, settings_from_flags
-from mnemon.client import Mnemon
 from mnemon.errors import Misconfigured
+from mnemon_client import Mnemon
 
 if TYPE_CHECKING:
     from mnemon.settings import Settings

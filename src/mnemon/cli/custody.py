@@ -12,7 +12,7 @@ from mnemon.cli.terminal import JsonOption, err, out, print_json, report_errors
 from mnemon.errors import Invalid
 
 if TYPE_CHECKING:
-    from mnemon.client import Mnemon
+    from mnemon_client import Mnemon
 
 
 def register(app: typer.Typer) -> None:

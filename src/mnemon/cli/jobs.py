@@ -10,7 +10,7 @@ from mnemon.cli.terminal import JsonOption, out, print_json, report_errors
 from mnemon.errors import Invalid
 
 if TYPE_CHECKING:
-    from mnemon.client import Mnemon
+    from mnemon_client import Mnemon
 
 jobs = typer.Typer(no_args_is_help=True, help="List and retry background jobs.")
 

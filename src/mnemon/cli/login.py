@@ -56,7 +56,7 @@ def logout(name: NameOption = DEFAULT_PROFILE, as_json: JsonOption = False) -> N
 async def _check_key(profile: Profile) -> None:
     """Raise unless the server is a Mnemon server that knows the key."""
     from mnemon.cli.client_errors import explain_client_errors
-    from mnemon.client import ApiError, Mnemon
+    from mnemon_client import ApiError, Mnemon
 
     async with Mnemon(profile.url, profile.key, timeout=30, retries=1) as client:
         with explain_client_errors(profile.url):

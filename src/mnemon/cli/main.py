@@ -32,7 +32,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(version("mnemon"))
+        typer.echo(version("mnemon-server"))
         raise typer.Exit
 
 

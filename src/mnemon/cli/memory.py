@@ -21,7 +21,7 @@ from mnemon.cli.terminal import (
 from mnemon.errors import Invalid
 
 if TYPE_CHECKING:
-    from mnemon.client import Mnemon
+    from mnemon_client import Mnemon
 
 _BAR_WIDTH = 16
 

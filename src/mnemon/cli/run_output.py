@@ -9,7 +9,7 @@ from rich.text import Text
 
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import age_text
-from mnemon.client.events import Event
+from mnemon_client.events import Event
 
 _STATUS_COLOUR = {"queued": "dim", "running": "cyan", "succeeded": "green", "failed": "red", "cancelled": "yellow"}
 _BAR_WIDTH = 20

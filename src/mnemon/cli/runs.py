@@ -11,7 +11,7 @@ from mnemon.cli.server_choice import ServerOptions, takes_server
 from mnemon.cli.terminal import JsonOption, err, out, print_json
 
 if TYPE_CHECKING:
-    from mnemon.client import Mnemon
+    from mnemon_client import Mnemon
 
 runs = typer.Typer(no_args_is_help=True, help="Inspect, watch and cancel runs; re-examine and resolve decisions.")
 RunIdArgument = Annotated[str, typer.Argument(help="The run's id.")]

@@ -11,7 +11,7 @@ from mnemon.cli.terminal import JsonOption, err, out, print_json, report_errors
 from mnemon.errors import Invalid
 
 if TYPE_CHECKING:
-    from mnemon.client import Mnemon
+    from mnemon_client import Mnemon
 
 MAX_LISTED = 200
 

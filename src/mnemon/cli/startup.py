@@ -126,7 +126,7 @@ def log_lifetime(
     log.info(
         "started",
         service=service,
-        version=version("mnemon"),
+        version=version("mnemon-server"),
         host=settings.host if port is not None or metrics_port is not None else None,
         port=port,
         metrics_port=metrics_port,

@@ -15,8 +15,8 @@ from mnemon.errors import MnemonError
 from mnemon.input_checks import check_name
 
 if TYPE_CHECKING:
-    from mnemon.client import Mnemon
     from mnemon.settings import Settings
+    from mnemon_client import Mnemon
 
 R = TypeVar("R")
 
@@ -49,7 +49,7 @@ async def person_of(client: "Mnemon", user: str | None, persona: str | None) -> 
 
 async def _person_of_key(client: "Mnemon") -> str | None:
     """Return the person that the client's key is bound to; None for none, and for a server that cannot tell."""
-    from mnemon.client import ApiError
+    from mnemon_client import ApiError
 
     try:
         own = await client.request("GET", "/api/key")

@@ -1,11 +1,14 @@
-"""The Python client, async (`Mnemon`) and sync (`SyncMnemon`). It imports nothing of the server.
+"""The Python client under the name it has for programs that installed the server: all of it is `mnemon_client`."""
 
-The one package whose `__init__` gives names: it is what other people's programs import.
-"""
-
-from mnemon.client.asynchronous import Mnemon
-from mnemon.client.errors import ApiError, ClientError, UnexpectedAnswer, Unreachable
-from mnemon.client.events import Event, Verified
-from mnemon.client.sync import SyncMnemon
+from mnemon_client import (
+    ApiError,
+    ClientError,
+    Event,
+    Mnemon,
+    SyncMnemon,
+    UnexpectedAnswer,
+    Unreachable,
+    Verified,
+)
 
 __all__ = ["ApiError", "ClientError", "Event", "Mnemon", "SyncMnemon", "UnexpectedAnswer", "Unreachable", "Verified"]

@@ -1,1 +1,6 @@
-"""Adapters for agent frameworks, each thin and an optional extra. Their data are notes, stored through the client."""
+"""The adapters for agent frameworks under their earlier name: this package's modules are those of `mnemon_client`."""
+
+from mnemon_client import integrations
+
+# The same files: `mnemon.integrations.langgraph_store` is found where `mnemon_client.integrations` has it.
+__path__ = integrations.__path__

@@ -66,7 +66,7 @@ def make_server(services: Services, identify: IdentifyCaller) -> "Server[dict[st
 
     return Server(
         SERVER_NAME,
-        version=version("mnemon"),
+        version=version("mnemon-server"),
         title="Mnemon",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,

@@ -14,7 +14,7 @@ from mnemon.llm.failure import REQUEST_ERRORS, NotAModel, UnusableAnswer
 from mnemon.llm.protocol import LlmChatRequest, LlmQuestion
 from mnemon.llm.vendor import RawAnswer, ReplyPiece
 from mnemon.llm.vendor_http import http_client
-from mnemon.sse import SseParser
+from mnemon_client.sse import SseParser
 
 _DONE_MARKER = b"[DONE]"
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024

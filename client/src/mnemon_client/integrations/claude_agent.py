@@ -18,9 +18,9 @@ from claude_agent_sdk.types import (
     SessionSummaryEntry,
 )
 
-from mnemon.client import Mnemon
-from mnemon.client.shapes import Note
-from mnemon.integrations.note_list import NoteList, unwrapped, wrapped
+from mnemon_client import Mnemon
+from mnemon_client.integrations.note_list import NoteList, unwrapped, wrapped
+from mnemon_client.shapes import Note
 
 ROOT, SUMMARIES = "claude-agent", "claude-agent-summaries"
 _PAGE_SIZE = 1000

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx2
 
-from mnemon.client.errors import ApiError, UnexpectedAnswer, Unreachable
-from mnemon.client.events import Event, decode_event
-from mnemon.sse import LineSplitter, SseParser
+from mnemon_client.errors import ApiError, UnexpectedAnswer, Unreachable
+from mnemon_client.events import Event, decode_event
+from mnemon_client.sse import LineSplitter, SseParser
 
 RETRIED = frozenset({429, 502, 503, 504})
 _MAX_WAIT_S = 10.0

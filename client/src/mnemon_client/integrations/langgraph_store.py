@@ -21,8 +21,8 @@ from langgraph.store.base import (
 )
 from langgraph.store.base.batch import AsyncBatchedBaseStore
 
-from mnemon.client import Mnemon, SyncMnemon
-from mnemon.integrations import langgraph_ops as as_notes
+from mnemon_client import Mnemon, SyncMnemon
+from mnemon_client.integrations import langgraph_ops as as_notes
 
 _BATCH_SIZE = 500
 

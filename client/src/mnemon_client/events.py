@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mnemon.sse import SseEvent
+from mnemon_client.sse import SseEvent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, Op, PutOp, SearchItem, SearchOp
 from langgraph.store.base.embed import get_text_at_path
 
-from mnemon.client.shapes import Note
+from mnemon_client.shapes import Note
 
 Texts = dict[str, str]
 _FILTER_KEY = re.compile(r"[\w\s.@:/#+~-]+")

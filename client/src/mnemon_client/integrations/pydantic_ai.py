@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
-from mnemon.client import Mnemon
-from mnemon.integrations.note_list import NoteList
+from mnemon_client import Mnemon
+from mnemon_client.integrations.note_list import NoteList
 
 
 class MnemonHistory:

@@ -6,9 +6,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from mnemon.client.errors import UnexpectedAnswer, Unreachable
-from mnemon.client.events import Event, Verifications, Verified
-from mnemon.client.shapes import (
+from mnemon_client.errors import UnexpectedAnswer, Unreachable
+from mnemon_client.events import Event, Verifications, Verified
+from mnemon_client.shapes import (
     Agent,
     Context,
     Engagement,
@@ -25,7 +25,7 @@ from mnemon.client.shapes import (
     Run,
     ToolResult,
 )
-from mnemon.client.sync_transport import Transport
+from mnemon_client.sync_transport import Transport
 
 
 class Calls:

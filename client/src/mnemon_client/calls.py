@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote
 
-from mnemon.client.errors import UnexpectedAnswer
-from mnemon.client.events import Event
-from mnemon.client.transport import AsyncTransport
+from mnemon_client.errors import UnexpectedAnswer
+from mnemon_client.events import Event
+from mnemon_client.transport import AsyncTransport
 
 
 class AsyncCalls:

@@ -6,8 +6,8 @@ from agents import TResponseInputItem
 from agents.memory import SessionABC, SessionSettings
 from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 
-from mnemon.client import Mnemon
-from mnemon.integrations.note_list import NoteList
+from mnemon_client import Mnemon
+from mnemon_client.integrations.note_list import NoteList
 
 
 class MnemonSession(SessionABC):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from mnemon.client import Mnemon
+from mnemon_client import Mnemon
 
 _BATCH_SIZE = 500
 _WRAPPED_KEY = "$json"

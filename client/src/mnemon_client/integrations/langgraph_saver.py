@@ -24,8 +24,8 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from mnemon.client import Mnemon
-from mnemon.client.shapes import Note
+from mnemon_client import Mnemon
+from mnemon_client.shapes import Note
 
 CHECKPOINTS, WRITES = "langgraph-checkpoints", "langgraph-writes"
 _PAGE_SIZE = 200

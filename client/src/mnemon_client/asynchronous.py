@@ -6,10 +6,10 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, TypeVar
 
-from mnemon.client.calls import AsyncCalls, segment
-from mnemon.client.errors import Unreachable
-from mnemon.client.events import Event, Verifications, Verified
-from mnemon.client.shapes import (
+from mnemon_client.calls import AsyncCalls, segment
+from mnemon_client.errors import Unreachable
+from mnemon_client.events import Event, Verifications, Verified
+from mnemon_client.shapes import (
     Agent,
     Context,
     Engagement,
@@ -26,7 +26,7 @@ from mnemon.client.shapes import (
     Run,
     ToolResult,
 )
-from mnemon.client.transport import AsyncTransport
+from mnemon_client.transport import AsyncTransport
 
 Shape = TypeVar("Shape")
 

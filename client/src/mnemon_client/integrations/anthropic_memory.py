@@ -17,7 +17,7 @@ from anthropic.types.beta import (
     BetaMemoryTool20250818ViewCommand,
 )
 
-from mnemon.client import Mnemon
+from mnemon_client import Mnemon
 
 ROOT = "/memories"
 _NAMESPACE = ["anthropic-memory"]
