@@ -5,7 +5,7 @@ PYTEST := .venv/bin/pytest
 PYTHON_FOLDERS := src client tests examples bench scripts
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test check lint types house mutants bench soak browser conformance screenshots demo lock clean
+.PHONY: run test check lint types house mutants bench soak browser conformance dist screenshots demo lock clean
 
 run: .venv/run
 	@.venv/bin/mnemon serve
@@ -60,6 +60,14 @@ bench: .venv/bench
 	@.venv/bin/python -m bench.recall $(if $(DATA),--data "$(DATA)")
 	@.venv/bin/python -m bench.ttft
 
+# The two distributions in dist/, their metadata checked, then installed alone in an empty environment and used.
+dist: .venv/dist
+	@rm -rf dist
+	@.venv/bin/python -m hatchling build -d dist
+	@cd client && ../.venv/bin/python -m hatchling build -d ../dist
+	@.venv/bin/twine check --strict dist/*
+	@PYTHON=$(PYTHON) scripts/try_wheels.sh dist
+
 screenshots: .venv/browser
 	@scripts/install_chromium.sh
 	@PYTHONPATH=tests .venv/bin/python -m bench.screenshots
@@ -75,7 +83,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mnemon needs Python 3.11 or later; PYTHON=python3.x make … names one")'
 	@$(PYTHON) -m venv .venv
 
-.venv/run .venv/test .venv/browser .venv/conformance .venv/bench .venv/mutants: .venv/%: requirements/%.txt pyproject.toml client/pyproject.toml | .venv/bin/python
+.venv/run .venv/test .venv/browser .venv/conformance .venv/bench .venv/mutants .venv/dist: .venv/%: requirements/%.txt pyproject.toml client/pyproject.toml | .venv/bin/python
 	@echo "Installing what '$*' needs (a minute the first time) …" >&2
 	@$(PIP) install --require-hashes -r $<
 	@$(PIP) install --no-deps --no-build-isolation -e client -e .
