@@ -1,6 +1,7 @@
-"""The wheel holds the package and nothing that only a checkout can run (decision 28)."""
+"""The wheels hold their packages and nothing that only a checkout can run (decisions 28 and 31)."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,24 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "mnemon"
 
 
-def wheel_files() -> set[Path]:
+def wheel_files(project: Path = ROOT) -> set[Path]:
     """What a build of this checkout would put into the wheel, the metadata apart."""
-    return {Path(one.distribution_path) for one in WheelBuilder(str(ROOT)).recurse_included_files()}
+    return {Path(one.distribution_path) for one in WheelBuilder(str(project)).recurse_included_files()}
+
+
+def test_the_clients_wheel_holds_the_client_alone() -> None:
+    source = ROOT / "client" / "src"
+    there = {path.relative_to(source) for path in source.rglob("*") if path.suffix == ".py" or path.name == "py.typed"}
+    assert wheel_files(ROOT / "client") == there
+
+
+def test_the_server_needs_the_client_of_its_own_version() -> None:
+    server, client = (
+        tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for folder in (ROOT, ROOT / "client")
+    )
+    assert server["version"] == client["version"]
+    assert f"mnemon-client=={client['version']}" in server["dependencies"]
 
 
 def test_the_wheel_holds_the_package_alone() -> None:
