@@ -269,6 +269,7 @@ def test_odd_requests_are_refused_and_never_break_the_server(client: httpx2.Clie
         {"model": "any", "messages": [{"role": "wizard", "content": "x"}]},
         {"model": "any", "messages": [{"role": "assistant", "content": "x"}]},
         {"model": "any", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}]},
+        {"model": "any", "messages": [{"role": "user"}]},
         {"model": "any", "messages": hello, "stop": 5},
         {"model": "any", "messages": hello, "max_tokens": "many"},
         {"model": "any", "messages": hello, "n": 3},

@@ -202,3 +202,21 @@ def test_an_embedded_database_comes_back_in_a_new_directory(tmp_path: Path, mnem
     back = mnemon("restore", file, "--data-dir", second)
     assert back.exit_code == 0, back.stderr
     assert "the database is up to date" in mnemon("migrate", "--data-dir", second).stdout
+
+
+def test_a_directory_is_not_overruled_by_a_database_that_the_environment_names(
+    filled: str, tmp_path: Path, mnemon: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "one.backup"
+    mnemon("backup", file, "--database-url", filled)
+    asyncio.run(_fill(filled, "later"))
+    monkeypatch.setenv("MNEMON_DATABASE_URL", filled)
+
+    refused = mnemon("restore", file, "--data-dir", tmp_path / "beside", "--force")
+    assert refused.exit_code == 2
+    assert "MNEMON_DATABASE_URL" in refused.stderr
+    assert names_of_keys(filled) == [("acme", "kept"), ("later", "kept")]
+
+    advised = mnemon("restore", file)
+    assert advised.exit_code == 1
+    assert "--database-url URL_OF_AN_EMPTY_ONE" in advised.stderr

@@ -5,6 +5,7 @@ from structlog.testing import capture_logs
 
 from mnemon.db import statements
 from mnemon.db.database import Database
+from mnemon.db.migrate import _UNUSABLE_TABLES_SQL
 from mnemon.db.statements import statement_label
 from mnemon.jobs.store import SQL
 
@@ -40,5 +41,6 @@ async def test_what_is_quick_is_not_told(single: Database, monkeypatch: pytest.M
 
 def test_a_statement_of_a_file_is_known_by_its_name() -> None:
     assert statement_label(SQL["claim"]) == "jobs:claim"
+    assert statement_label(_UNUSABLE_TABLES_SQL) == "db:unusable_tables"
     assert statement_label("-- says nothing\nupdate  x\n set y = 'private'") == "update x set y ="
     assert len(statement_label("select " + "a, " * 100)) == 61

@@ -1,9 +1,9 @@
 """The JSON shapes of the OpenAI API: requests as its clients send them, completions and chunks as they expect them."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from mnemon.api.models import Json, Label, Name, Text
 from mnemon.errors import Invalid
@@ -72,6 +72,13 @@ class ChatMessageIn(_Lenient):
         if len(parts) != len(content) or any(part.get("type") not in ("text", "refusal") for part in parts):
             raise ValueError("only text parts can be answered; leave images and audio out")
         return "\n".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
+
+    @model_validator(mode="after")
+    def _require_words(self) -> Self:
+        """Refuse a user's message without content, which would become a turn in which nothing was said."""
+        if self.role == "user" and self.content is None:
+            raise ValueError("a message of the user needs content")
+        return self
 
     def as_message(self) -> LlmMessage:
         """Return the posted message in the form the model client takes."""

@@ -90,6 +90,14 @@ def restore(
 ) -> None:
     """Restore the database from a file that `mnemon backup` wrote, all of it or nothing."""
     settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
+    if data_dir is not None and settings.database_url is not None and database_url is None:
+        # Where the variable won, a restore beside a database replaced the very database it was to leave alone.
+        raise typer.BadParameter(
+            "names a directory, but MNEMON_DATABASE_URL (or database_url in a settings file) names another database. "
+            "To restore into the directory, run this without that setting; to restore into that database, name it with "
+            "--database-url.",
+            param_hint="--data-dir",
+        )
     began = time.monotonic()
     archive, notes = run(_restore_backup(settings, file, force))
     seconds = time.monotonic() - began
@@ -137,6 +145,7 @@ async def _prepare_restore(settings: "Settings", url: str, force: bool) -> "list
     from mnemon.errors import Conflict
 
     there = await _wait_for_disconnects(url)
+    new = "--data-dir NEW_DIRECTORY" if settings.database_url is None else "--database-url URL_OF_AN_EMPTY_ONE"
     if there.others:
         raise Conflict(
             f"{there.others} other connections use this database. "
@@ -145,7 +154,7 @@ async def _prepare_restore(settings: "Settings", url: str, force: bool) -> "list
     if there.rows and not force:
         raise Conflict(
             f"This database holds data ({there.rows:,} rows in {there.tables} tables), and a restore would replace all "
-            "of it. Restore into a new one (--data-dir NEW_DIRECTORY), or add --force to replace this one."
+            f"of it. Restore into a new one ({new}), or add --force to replace this one."
         )
     return await read_survivors(url, settings.data_dir, make_clock(settings).now(), empty=not there.rows)
 

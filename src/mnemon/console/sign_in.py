@@ -119,7 +119,9 @@ def _refuse_sign_in(error: MnemonError, following: str) -> Response:
         return HTMLResponse(
             page, HTTPStatus.SERVICE_UNAVAILABLE, headers={**SECURITY_HEADERS, "Retry-After": RETRY_AFTER_S}
         )
-    return HTMLResponse(page, HTTPStatus.UNAUTHORIZED, headers=SECURITY_HEADERS)
+    # A good key that may not open the console is 403, so that the log does not take it for a wrong one.
+    status = HTTPStatus.FORBIDDEN if isinstance(error, NotAllowed) else HTTPStatus.UNAUTHORIZED
+    return HTMLResponse(page, status, headers=SECURITY_HEADERS)
 
 
 def _finish_sign_in(request: Request, cookie: str, following: str) -> Response:

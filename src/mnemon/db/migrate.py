@@ -20,6 +20,7 @@ import structlog
 from psycopg import sql
 
 from mnemon.db.connect import check_server, open_connection
+from mnemon.db.statements import label_statement
 from mnemon.db.tx import Tx
 from mnemon.errors import Misconfigured
 
@@ -238,7 +239,9 @@ async def _secure_procedures(connection: psycopg.AsyncConnection) -> None:
         await connection.execute(sql.SQL("GRANT EXECUTE ON PROCEDURE {} TO {}").format(procedure, role))
 
 
-_ROLE_SQL = """
+_ROLE_SQL = label_statement(
+    "db:role",
+    """
 select r.rolsuper or r.rolbypassrls as exempt, r.rolname,
   (select count(*) from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
     and pg_has_role(r.oid, c.relowner, 'usage')) as owned,
@@ -246,10 +249,13 @@ select r.rolsuper or r.rolbypassrls as exempt, r.rolname,
     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
     and c.relname <> 'work' and not c.relrowsecurity) as open
 from pg_roles r where r.rolname = current_user
-"""
+""",
+)
 
 
-_UNUSABLE_TABLES_SQL = """
+_UNUSABLE_TABLES_SQL = label_statement(
+    "db:unusable_tables",
+    """
 select c.relname::text as name, c.relacl is not null as granted from pg_class c
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
   and (c.relname in ('work', 'workers') or exists (
@@ -261,7 +267,8 @@ where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
       else has_table_privilege('mnemon_app', c.oid, 'insert') and has_table_privilege('mnemon_app', c.oid, 'update')
         and has_table_privilege('mnemon_app', c.oid, 'delete') end)
 order by 1
-"""
+""",
+)
 
 
 async def unusable_tables(connection: psycopg.AsyncConnection) -> list[str]:

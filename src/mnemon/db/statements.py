@@ -25,7 +25,7 @@ _WRITING_WORDS = re.compile(
 """Words of a statement that may write or lock."""
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 _LABEL_CHARS = 60
-# Filled by load_statements alone, once per package, so that it does not grow with use.
+# Filled by load_statements and label_statement alone, at import, so that it does not grow with use.
 _LABELS: dict[str, str] = {}
 """Package and name of every loaded statement, by its text."""
 
@@ -40,6 +40,12 @@ def load_statements(package: str) -> Mapping[str, str]:
     found = parse_statements(files(package).joinpath("queries.sql").read_text(encoding="utf-8"))
     _LABELS.update({sql: f"{package.removeprefix('mnemon.')}:{name}" for name, sql in found.items()})
     return found
+
+
+def label_statement(label: str, sql: str) -> str:
+    """Return the SQL of a statement that stands in no `queries.sql`, after noting its label for the log."""
+    _LABELS[sql] = label
+    return sql
 
 
 def parse_statements(text: str) -> dict[str, str]:
