@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from mnemon.db.tx import Tx
 from mnemon.input_checks import check_json_texts
 from mnemon.scope import Scope
-from mnemon.turn import EntityPatch, Intent
+from mnemon.turn import DependencyPatch, EntityPatch, Intent
 
 
 class Arguments(BaseModel):
@@ -62,6 +62,13 @@ class ToolReply:
     types: tuple[str, ...] | None = None
     count: int | None = None
     entities: tuple[EntityPatch, ...] = ()
+    dependencies: tuple[DependencyPatch, ...] = ()
+    error: str | None = None
+    """What went wrong, where that action failed."""
+    expectation_id: str | None = None
+    """The expectation that it is the result for, where the caller says so."""
+    tool_call_id: str | None = None
+    """The call of the caller's own that it answers."""
     intents: tuple[Intent, ...] = ()
     """Expectations to record: only the tool `expect` has any."""
     reports: bool = True

@@ -1,5 +1,6 @@
 """A turn as the rooms see it: its messages, the results of tools, and what was expected of them."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -71,6 +72,25 @@ class ToolOutcome:
     dependencies: tuple[DependencyPatch, ...] = ()
     output: Any = None
     """Anything else it returned, as JSON; text in it is a source of lower trust."""
+    error: str | None = None
+    """What went wrong, where the action failed."""
+    expectation_id: str | None = None
+    """The expectation that it is the result for, where the caller says so."""
+    tool_call_id: str | None = None
+    """The model's call that it answers."""
+    key: str | None = None
+    """What tells it from every other result of the session, where `id` does not: models number calls anew each turn."""
+
+
+def error_text(error: Any) -> str | None:
+    """Return what a result says under `error` as text; None for null, false and what is empty: there was none."""
+    if not error:
+        return None
+    if isinstance(error, str):
+        return error
+    if isinstance(error, dict) and isinstance(error.get("message"), str) and error["message"]:
+        return str(error["message"])
+    return "error" if error is True else json.dumps(error, ensure_ascii=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +103,8 @@ class Intent:
     expected_type: str | None = None
     expected_count: int | None = None
     invariant: str | None = None
+    tool_call_id: str | None = None
+    """The call that will do it, where it is known."""
 
 
 _NON_TEXT_CHARS = 10_000

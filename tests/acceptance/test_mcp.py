@@ -177,7 +177,9 @@ async def test_expectations_are_verified_in_the_named_session(server: Served) ->
     [failed] = state["expectations"]
     assert failed["status"] == "failed"
     told_back = {"id": failed["id"], "expected": "two tasks", "status": "failed"}
-    assert told.structured_content == {"reported": "create_tasks", "expectation": told_back}
+    discrepancy = 'Expected "two tasks" but got "count 1"'
+    verdict = {"reported": "create_tasks", "expectation": told_back, "discrepancy": discrepancy}
+    assert told.structured_content == verdict
     assert again.structured_content == {"reported": "create_tasks", "expectation": None}, "none was pending"
     [assumed] = state["assumptions"]
     assert assumed["hypothesis"] == 'Expected "two tasks" but got "count 1"'

@@ -14,8 +14,26 @@ from mnemon.agentstate.delta import (
     TentativeProposal,
     UpdateItem,
 )
-from mnemon.agentstate.state import Dependency, ExpectationStatus, ItemKind, ItemStatus, StateEntity, StateItem
+from mnemon.agentstate.settlement import settle_results
+from mnemon.agentstate.state import (
+    AgentState,
+    Dependency,
+    ExpectationStatus,
+    ItemKind,
+    ItemStatus,
+    StateEntity,
+    StateItem,
+)
+from mnemon.agentstate.verification import delta_from_settlement
+from mnemon.scope import NewId
 from mnemon.turn import DependencyPatch, EntityPatch, Intent, ToolOutcome
+
+
+def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, new_id: NewId) -> StateDelta:
+    """The delta of a result that comes alone."""
+    [settlement] = settle_results(state.expectations, (result,))
+    return delta_from_settlement(state, settlement, now=now, new_id=new_id)
+
 
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 

@@ -59,23 +59,21 @@ class SimpleModel:
             self.expectations[self.new_id("exp")] = {
                 "action": i.action, "expected_outcome": i.expected_outcome, "expected_ids": i.expected_ids,
                 "expected_type": None, "expected_count": i.expected_count, "status": "pending",
+                "settled_by": None,
             }  # fmt: skip
 
     def result(self, r: ToolOutcome) -> None:
-        for x in self.expectations.values():
-            if x["status"] != "pending" or x["action"] != r.action:
-                continue
-            checks = []
-            if x["expected_ids"] is not None and r.ids is not None:
-                checks.append(all(i in r.ids for i in x["expected_ids"]))
-            if x["expected_type"] is not None and r.types is not None:
-                checks.append(x["expected_type"] in r.types)
-            if x["expected_count"] is not None and r.count is not None:
-                checks.append(x["expected_count"] == r.count)
-            if not checks:
-                continue
+        answered = [
+            (x, fits)
+            for x in self.expectations.values()
+            if x["status"] == "pending" and x["action"] == r.action and (fits := self._fits(x, r)) is not None
+        ]
+        repeated = any(x["settled_by"] == r.id for x in self.expectations.values())
+        # The first that it fits, or else the first that it can be compared with.
+        for x, fits in [] if repeated else sorted(answered, key=lambda one: not one[1])[:1]:
+            x["settled_by"] = r.id
             opening = f'Expected "{x["expected_outcome"]}" but got "'
-            if all(checks):
+            if fits:
                 x["status"] = "confirmed"
                 for a in self.assumptions.values():
                     if a["hypothesis"].startswith(opening):
@@ -85,11 +83,27 @@ class SimpleModel:
                 self.assumptions[self.new_id("asm")] = {
                     "hypothesis": opening, "confidence": 0.7, "evidence": {r.id}, "against": set(),
                 }  # fmt: skip
-            break
         for entity in r.entities:
             known = self.entities.get(entity.id, ("", None))
             self.entities[entity.id] = (entity.kind, known[1] if entity.name is None else entity.name)
         self.dependencies |= {(d.source, d.target, d.rel) for d in r.dependencies}
+
+    @staticmethod
+    def _fits(x: dict[str, Any], r: ToolOutcome) -> bool | None:
+        """Whether the result is what was expected; None where nothing of it can be compared."""
+        names = [e.id for e in r.entities]
+        ids = r.ids if r.ids is not None else names or None
+        types = r.types if r.types is not None else [e.kind for e in r.entities] or None
+        counted = r.ids if r.ids is not None else names or None
+        amount = r.count if r.count is not None else None if counted is None else len(set(counted))
+        checks = []
+        if x["expected_ids"] and (ids is not None or types is not None or amount is not None):
+            checks.append(all(i in (ids or ()) for i in x["expected_ids"]))
+        if x["expected_type"] is not None and types is not None:
+            checks.append(x["expected_type"] in types)
+        if x["expected_count"] is not None and amount is not None:
+            checks.append(x["expected_count"] == amount)
+        return None if not checks else all(checks)
 
     def agrees_with(self, state: AgentState) -> None:
         """Fails where the state differs."""
@@ -180,7 +194,7 @@ class SimpleModel:
             if self.expectations[p.id]["status"] == "pending":
                 self.expectations[p.id].update(given)
         elif p.action is not None and p.expected_outcome is not None:
-            blank = dict.fromkeys(names) | {"status": "pending"}
+            blank = dict.fromkeys(names) | {"status": "pending", "settled_by": None}
             self.expectations[p.id or self.new_id("exp")] = blank | given
 
     def _change_items(self, delta: StateDelta) -> None:

@@ -61,7 +61,8 @@ async def test_a_turn_that_plans_and_is_disappointed_leaves_two_entries_and_one_
     intent = Intent(action="add", expected_outcome="two tasks", expected_count=2)
     result = ToolOutcome(id="res_1", action="add", count=1, entities=(EntityPatch(id="t1", kind="task"),))
     async with db.tx(ann.org_id) as tx:
-        update = await journal.record_turn(tx, turn(ann, happened, intents=(intent,), tool_results=(result,)))
+        recorded = await journal.record_turn(tx, turn(ann, happened, intents=(intent,), tool_results=(result,)))
+    update = recorded.update
     assert update is not None
     [expectation] = update.change.expectations or ()
     [assumption] = update.change.assumptions or ()
@@ -80,7 +81,7 @@ async def test_a_turn_that_plans_and_is_disappointed_leaves_two_entries_and_one_
 
 async def test_a_turn_without_plan_or_results_leaves_no_trace(db: Database, ann: Scope, clock: ManualClock) -> None:
     async with db.tx(ann.org_id) as tx:
-        assert await journal.record_turn(tx, turn(ann, clock.now())) is None
+        assert await journal.record_turn(tx, turn(ann, clock.now())) == journal.RecordedResults()
     assert (await read(db, ann)).version == 0
 
 

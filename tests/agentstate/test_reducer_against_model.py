@@ -5,13 +5,13 @@ from itertools import count
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from agentstate.deltas import NOW, deltas, few, intents, results
+from agentstate.deltas import NOW, delta_from_result, deltas, few, intents, results
 from agentstate.simple_model import SimpleModel
 from mnemon.agentstate.change import CHANGE_ADAPTER, StateChange, fold_change
 from mnemon.agentstate.delta import RemoveItem, StateDelta
 from mnemon.agentstate.reducer import apply_delta
 from mnemon.agentstate.state import STATE_ADAPTER, AgentState, ExpectationStatus, ItemStatus, StateLimits
-from mnemon.agentstate.verification import delta_from_intents, delta_from_result
+from mnemon.agentstate.verification import delta_from_intents
 from mnemon.turn import Intent, ToolOutcome
 
 TEN_THOUSAND, STEPS = 10_000, 50

@@ -5,9 +5,10 @@ from itertools import count
 
 import pytest
 
+from agentstate.deltas import delta_from_result
 from mnemon.agentstate.reducer import apply_delta
 from mnemon.agentstate.state import AgentState, ExpectationStatus, StateExpectation
-from mnemon.agentstate.verification import delta_from_intents, delta_from_result, discrepancy_opening, summarize_result
+from mnemon.agentstate.verification import delta_from_intents, discrepancy_opening, summarize_result
 from mnemon.turn import DependencyPatch, EntityPatch, Intent, ToolOutcome
 
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
@@ -77,7 +78,7 @@ def test_a_mismatch_fails_and_says_what_was_expected_and_what_came(session: Sess
 
 def test_nothing_shared_leaves_it_pending_and_unchecked(session: Session) -> None:
     session.plan(two_tasks(expected_count=2))
-    session.result(ToolOutcome(id="res_1", action="create_task", ids=("t1", "t2")))
+    session.result(ToolOutcome(id="res_1", action="create_task", types=("task",)))
     [expectation] = session.state.expectations
     assert expectation.status is PENDING
     assert expectation.last_checked_at is None

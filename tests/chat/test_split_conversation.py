@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.chat.request import split_conversation, tool_outcomes
+from mnemon.chat.request import split_conversation
 from mnemon.errors import Invalid
 from mnemon.llm.protocol import LlmMessage, ToolRequest
 from mnemon.turn import Role
@@ -46,14 +46,6 @@ def test_tool_results_know_which_tool_they_came_from() -> None:
         ]
     )
     assert [(one.role, one.name, one.tool_id) for one in told.new] == [(Role.TOOL, "search", "c1")]
-    [outcome] = tool_outcomes(told.new)
-    assert (outcome.action, outcome.ids, outcome.types, outcome.count) == ("search", ("a",), None, 1)
-
-
-@given(st.text())
-def test_any_text_of_a_tool_is_an_outcome(text: str) -> None:
-    [new] = split_conversation([user("x"), assistant("y"), LlmMessage(role="tool", content=text, tool_id="c1")]).new
-    assert tool_outcomes([new])[0].id == "c1"
 
 
 def test_a_conversation_that_ends_with_a_reply_asks_nothing() -> None:

@@ -44,6 +44,7 @@ OURS = {
 """Modules whose patterns read nothing that is both long and from outside, and why."""
 BOUNDED = {
     "agentstate/cited_evidence.py": "claims and sentences of at most 2,000 characters, as `sentence_spans` gives them",
+    "agentstate/invariant.py": "invariants of at most 300 characters; a longer one is free text",
     "custody/forget_person.py": "a display name of at most 200 characters",
     "custody/redaction.py": "keys and lanes of work, which are ids of ours",
     "evidence/confidence.py": "a source's name, cut at 200 characters",

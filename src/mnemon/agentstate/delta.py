@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.agentstate.cited_evidence import CitedEvidence
+from mnemon.agentstate.invariant import InvariantCheck
 from mnemon.agentstate.proposal import (
     AgentStateDeltas,
     AgentStatePatch,
@@ -59,6 +60,9 @@ class ExpectationProposal:
     invariant: str | None = None
     status: ExpectationStatus | None = None
     last_checked_at: datetime | None = None
+    tool_call_id: str | None = None
+    settled_by: str | None = None
+    invariant_check: InvariantCheck | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

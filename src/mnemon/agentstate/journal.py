@@ -11,9 +11,10 @@ from mnemon.agentstate import store
 from mnemon.agentstate.change import StateChange, fold_change, state_difference
 from mnemon.agentstate.delta import StateDelta
 from mnemon.agentstate.reducer import AppliedDelta, apply_delta
+from mnemon.agentstate.settlement import settle_results
 from mnemon.agentstate.state import AgentState
 from mnemon.agentstate.store import ChangeAuthor, StateEntry, StoredState
-from mnemon.agentstate.verification import delta_from_intents, delta_from_result
+from mnemon.agentstate.verification import Settlement, delta_from_calls, delta_from_intents, delta_from_settlement
 from mnemon.db.tx import Tx
 from mnemon.errors import Stale
 from mnemon.event_loop import run_off_loop
@@ -53,19 +54,30 @@ class ChangeSource:
     """When it happened; None for now."""
 
 
-async def record_turn(tx: Tx, turn: Turn) -> StateUpdate | None:
-    """Apply a turn's plan and tool results to its session's agent state; return the update, None if unchanged."""
+@dataclass(frozen=True, kw_only=True)
+class RecordedResults:
+    """What tool results did to a session's state."""
+
+    update: StateUpdate | None = None
+    """None when nothing changed."""
+    settlements: tuple[Settlement, ...] = ()
+    """What came of each result, in their order."""
+
+
+async def record_turn(tx: Tx, turn: Turn) -> RecordedResults:
+    """Apply a turn's plan and tool results to its session's agent state; return the change and the verdicts."""
     if not turn.intents and not turn.tool_results:
-        return None
+        return RecordedResults()
     # Locked before both entries, so that `before` is the state that the first of them changes.
     before = await store.lock_state(tx, turn.scope, turn.session_id)
     plan = await record_intents(tx, turn.scope, turn.session_id, turn.intents, turn_id=turn.id, at=turn.at)
     results = await record_tool_results(tx, turn.scope, turn.session_id, turn.tool_results, turn_id=turn.id, at=turn.at)
-    if plan is None or results is None:
-        return plan or results
-    after = fold_change(fold_change(before.state, plan.change), results.change)
-    combined = _combine_changes(before.state, after, (plan.change, results.change))
-    return StateUpdate(session_id=turn.session_id, version=results.version, change=combined)
+    made = results.update
+    if plan is None or made is None:
+        return replace(results, update=plan or made)
+    after = fold_change(fold_change(before.state, plan.change), made.change)
+    combined = _combine_changes(before.state, after, (plan.change, made.change))
+    return replace(results, update=StateUpdate(session_id=turn.session_id, version=made.version, change=combined))
 
 
 async def record_intents(
@@ -85,6 +97,20 @@ async def record_intents(
     return (await amend_state(tx, scope, session_id, delta_from_intents(intents), source)).update
 
 
+async def link_calls(
+    tx: Tx, scope: Scope, session_id: str, calls: Sequence[tuple[str, str]], *, turn_id: str
+) -> StateUpdate | None:
+    """Link the calls, given as id and action, to the pending expectations of their actions, in order."""
+    held = await store.lock_state(tx, scope, session_id)
+    delta = delta_from_calls(held.state.expectations, calls)
+    if not delta.expectations:
+        return None
+    reason = f"calls {_join_actions(action for _, action in calls)}"
+    source = ChangeSource(who=ChangeAuthor.PLANNER, reason=reason, turn_id=turn_id)
+    applied = apply_delta(held.state, delta, now=tx.now, new_id=tx.new_id)
+    return (await _append_change(tx, scope, held, applied, source)).update
+
+
 async def record_tool_results(
     tx: Tx,
     scope: Scope,
@@ -93,29 +119,31 @@ async def record_tool_results(
     *,
     turn_id: str | None = None,
     at: datetime | None = None,
-) -> StateUpdate | None:
-    """Apply tool results in order to the agent state: add what they name, settle the expectations they answer.
-
-    Returns the update, None if nothing changed.
-    """
+) -> RecordedResults:
+    """Apply tool results to the agent state: add what they name, settle the expectations they answer."""
     if not results:
-        return None
-
-    def apply_results(state: AgentState) -> AppliedDelta:
-        """Return the state after all results, and their changes combined into one."""
-        before, changes = state, []
-        # One by one: each result is compared with the expectations that those before it left pending.
-        for result in results:
-            delta = delta_from_result(state, result, now=tx.now, new_id=tx.new_id)
-            applied = apply_delta(state, delta, now=tx.now, new_id=tx.new_id)
-            state = applied.state
-            changes.append(applied.change)
-        return AppliedDelta(state=state, change=_combine_changes(before, state, changes))
-
+        return RecordedResults()
+    held = await store.lock_state(tx, scope, session_id)
+    # Which result answers which expectation is decided for all of them together; each may be compared with each.
+    size = _results_size(results) + len(results) * sum(len(e.expected_ids or ()) + 9 for e in held.state.expectations)
+    settlements = await run_off_loop(size, lambda: settle_results(held.state.expectations, results))
+    state, changes = held.state, []
+    for settlement in settlements:
+        delta = delta_from_settlement(state, settlement, now=tx.now, new_id=tx.new_id)
+        applied = apply_delta(state, delta, now=tx.now, new_id=tx.new_id)
+        state = applied.state
+        changes.append(applied.change)
+    combined = AppliedDelta(state=state, change=_combine_changes(held.state, state, changes))
     reason = f"result of {_join_actions(result.action for result in results)}"
     source = ChangeSource(who=ChangeAuthor.TOOL, reason=reason, turn_id=turn_id, at=at)
-    held = await store.lock_state(tx, scope, session_id)
-    return (await _append_change(tx, scope, held, apply_results(held.state), source)).update
+    amended = await _append_change(tx, scope, held, combined, source)
+    return RecordedResults(update=amended.update, settlements=settlements)
+
+
+def _results_size(results: Sequence[ToolOutcome]) -> int:
+    """Return about how many characters of the results are read."""
+    texts = sum(len(result.output) for result in results if isinstance(result.output, str))
+    return texts + 10 * sum(len(result.ids or ()) + len(result.entities) for result in results)
 
 
 async def amend_state(

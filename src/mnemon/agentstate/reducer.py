@@ -139,7 +139,10 @@ def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId
 
 def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, now: datetime) -> StateExpectation:
     """Return the pending expectation with the given fields; settling it also sets when it was checked."""
-    names = ("action", "expected_outcome", "expected_ids", "expected_type", "expected_count", "invariant", "status")
+    names = (
+        "action", "expected_outcome", "expected_ids", "expected_type", "expected_count", "invariant", "status",
+        "tool_call_id", "settled_by", "invariant_check",
+    )  # fmt: skip
     given = {name: getattr(proposal, name) for name in names if getattr(proposal, name) is not None}
     changed = replace(held, **given)
     if not is_settling(held.status, changed.status):

@@ -14,6 +14,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, PlainSerializer, TypeAdapter
 
+from mnemon.agentstate.invariant import InvariantCheck
 from mnemon.clock import format_time
 
 
@@ -106,9 +107,15 @@ class StateExpectation:
     expected_type: str | None = None
     expected_count: int | None = None
     invariant: str | None = None
-    """What must hold in any case, in words; never compared."""
+    """What must hold in any case; checked where it has a form that can be checked (`invariant.py`)."""
     status: ExpectationStatus = ExpectationStatus.PENDING
     last_checked_at: UtcTime | None = None
+    tool_call_id: str | None = None
+    """The call whose result settles it; None for the next result of its action that fits."""
+    settled_by: str | None = None
+    """The key of the result that settled it; a result settles one at most."""
+    invariant_check: InvariantCheck | None = None
+    """What checking the invariant against that result gave; None before."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,15 +1,20 @@
-"""What a plan and a tool result change in the state, without a model.
+"""Whether a tool result is what was expected, and what that changes in the state; without a model.
 
-A plan adds expectations. A result adds the entities it names and settles an expectation: whether it is what was
-expected is decided by structured fields alone, never by words.
+Structured fields alone decide: ids, type, count, an error, and an invariant in a form that can be checked. Words are
+never compared.
 """
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from mnemon.agentstate.delta import AssumptionProposal, ExpectationProposal, StateDelta
+from mnemon.agentstate.invariant import ComparableResult, InvariantCheck, check_invariant
 from mnemon.agentstate.state import AgentState, Dependency, ExpectationStatus, StateEntity, StateExpectation
+from mnemon.errors import Invalid
+from mnemon.input_checks import parse_json
 from mnemon.scope import NewId
 from mnemon.turn import Intent, ToolOutcome
 
@@ -20,22 +25,79 @@ class MatchVerdict(StrEnum):
     MATCH = "match"
     MISMATCH = "mismatch"
     SKIP = "skip"
-    """They share no structured field, so that nothing can be decided."""
+    """Nothing of it can be compared, so that nothing is decided."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The outcome of comparing a result with an expectation."""
+
+    verdict: MatchVerdict
+    invariant: InvariantCheck | None
+    """None for an expectation without an invariant."""
 
 
 def match_result(expectation: StateExpectation, result: ToolOutcome) -> MatchVerdict:
-    """Say whether a tool result meets the expectation, over the fields both have; an empty list and 0 count."""
-    matches: list[bool] = []
-    if expectation.expected_ids is not None and result.ids is not None:
-        # A subset: a result may name more than was expected.
-        matches.append(set(expectation.expected_ids) <= set(result.ids))
-    if expectation.expected_type is not None and result.types is not None:
-        matches.append(expectation.expected_type in result.types)
-    if expectation.expected_count is not None and result.count is not None:
-        matches.append(expectation.expected_count == result.count)
-    if not matches:
-        return MatchVerdict.SKIP
-    return MatchVerdict.MATCH if all(matches) else MatchVerdict.MISMATCH
+    """Say whether a tool result meets the expectation: the rules of the specification's section 8."""
+    return compare_result(expectation, result).verdict
+
+
+def compare_result(expectation: StateExpectation, result: ToolOutcome) -> Comparison:
+    """Compare a tool result with an expectation; an error is a mismatch whatever else the result says."""
+    given = _comparable_result(result, expectation.expected_type)
+    types = _given_types(result)
+    invariant = None if expectation.invariant is None else check_invariant(expectation.invariant, given)
+    if result.error is not None:
+        return Comparison(verdict=MatchVerdict.MISMATCH, invariant=invariant)
+    structured = given.ids is not None or types is not None or given.count is not None
+    met: list[bool] = []
+    # Ids that are expected are required, so a result that is structured and names no ids does not have them. An empty
+    # list expects none in particular.
+    if expectation.expected_ids and structured:
+        met.append(given.ids is not None and given.ids.issuperset(expectation.expected_ids))
+    if expectation.expected_type is not None and types is not None:
+        met.append(expectation.expected_type in types)
+    if expectation.expected_count is not None and given.count is not None:
+        met.append(expectation.expected_count == given.count)
+    if invariant is not None and invariant is not InvariantCheck.UNCHECKED:
+        met.append(invariant is InvariantCheck.HELD)
+    verdict = MatchVerdict.SKIP if not met else MatchVerdict.MATCH if all(met) else MatchVerdict.MISMATCH
+    return Comparison(verdict=verdict, invariant=invariant)
+
+
+def _comparable_result(result: ToolOutcome, expected_type: str | None) -> ComparableResult:
+    """Return the result's ids and count, inferred from the other fields where they are not given, and its output.
+
+    Entities stand for ids, and ids or entities for a count: of the entities only those of the expected type count, if
+    there are any of another one.
+    """
+    ids = result.ids
+    if ids is None and result.entities:
+        ids = tuple(entity.id for entity in result.entities)
+    count = result.count
+    if count is None and result.ids is not None:
+        count = len(set(result.ids))
+    elif count is None and result.entities:
+        of_type = {entity.id for entity in result.entities if entity.kind == expected_type}
+        count = len(of_type or {entity.id for entity in result.entities})
+    return ComparableResult(ids=None if ids is None else frozenset(ids), count=count, output=result.output)
+
+
+def _given_types(result: ToolOutcome) -> frozenset[str] | None:
+    """Return the result's types, or the kinds of its entities; None without either."""
+    if result.types is None and result.entities:
+        return frozenset(entity.kind for entity in result.entities)
+    return None if result.types is None else frozenset(result.types)
+
+
+def parse_output(result: ToolOutcome) -> ToolOutcome:
+    """Return the result with its output parsed, where that is the text of a JSON object."""
+    if not isinstance(result.output, str):
+        return result
+    try:
+        return replace(result, output=parse_json(result.output))
+    except Invalid:
+        return result
 
 
 DISCREPANCY_CONFIDENCE = 0.7
@@ -54,58 +116,106 @@ def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
                 expected_type=intent.expected_type,
                 expected_count=intent.expected_count,
                 invariant=intent.invariant,
+                tool_call_id=intent.tool_call_id,
             )
             for intent in intents
         )
     )
 
 
-def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, new_id: NewId) -> StateDelta:
-    """Return a tool result's agent state delta: entities and relations it names, the expectation it settles.
+def delta_from_calls(expectations: Sequence[StateExpectation], calls: Sequence[tuple[str, str]]) -> StateDelta:
+    """Return the delta that links calls, given as id and action, to the latest pending expectations, in their order.
 
-    A result settles at most one expectation: the first pending one of its action that it can be compared with. One
-    that it cannot be compared with stays pending and does not block those after it.
+    An action that is called more often than it is expected stays unlinked: which call is meant shows in the results.
     """
-    settled, verdict = _next_settled_expectation(state, result)
+    free = [e for e in expectations if e.status is ExpectationStatus.PENDING and e.tool_call_id is None]
+    linked: list[ExpectationProposal] = []
+    for action in dict.fromkeys(action for _, action in calls):
+        same = [expectation for expectation in free if expectation.action == action]
+        of_action = [call for call, called in calls if called == action]
+        if len(of_action) <= len(same):
+            latest = same[len(same) - len(of_action) :]
+            linked += [
+                ExpectationProposal(id=one.id, tool_call_id=call) for one, call in zip(latest, of_action, strict=True)
+            ]
+    return StateDelta(expectations=tuple(linked))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settlement:
+    """What one tool result does to the expectations."""
+
+    result: ToolOutcome
+    expectation: StateExpectation | None
+    """The expectation it was compared with; None when it answers none."""
+    comparison: Comparison | None
+    """None when it answers none."""
+
+    @property
+    def status(self) -> ExpectationStatus | None:
+        """The status that the expectation takes; None when nothing is settled."""
+        if self.comparison is None or self.comparison.verdict is MatchVerdict.SKIP:
+            return None
+        matched = self.comparison.verdict is MatchVerdict.MATCH
+        return ExpectationStatus.CONFIRMED if matched else ExpectationStatus.FAILED
+
+
+def delta_from_settlement(state: AgentState, settlement: Settlement, *, now: datetime, new_id: NewId) -> StateDelta:
+    """Return a tool result's agent state delta: entities and relations it names, the expectation it settles."""
+    result, settled, status = settlement.result, settlement.expectation, settlement.status
     understanding = StateDelta(
         entities=tuple(StateEntity(id=e.id, kind=e.kind, name=e.name) for e in result.entities),
         dependencies=tuple(Dependency(source=d.source, target=d.target, rel=d.rel) for d in result.dependencies),
     )
-    if settled is None:
+    if settled is None or status is None or settlement.comparison is None:
         return understanding
-    status = ExpectationStatus.CONFIRMED if verdict is MatchVerdict.MATCH else ExpectationStatus.FAILED
     assumptions = (
         # A confirmation contradicts the assumption that an earlier failure of the same expectation made.
         _contradicted_assumptions(state, settled, result)
-        if verdict is MatchVerdict.MATCH
-        else (_discrepancy_assumption(settled, result, new_id("asm")),)
+        if status is ExpectationStatus.CONFIRMED
+        else (_discrepancy_assumption(settled, settlement, new_id("asm")),)
+    )
+    proposal = ExpectationProposal(
+        id=settled.id,
+        status=status,
+        last_checked_at=now,
+        settled_by=result_key(result),
+        invariant_check=settlement.comparison.invariant,
     )
     return StateDelta(
         entities=understanding.entities,
         dependencies=understanding.dependencies,
-        expectations=(ExpectationProposal(id=settled.id, status=status, last_checked_at=now),),
+        expectations=(proposal,),
         assumptions=assumptions,
     )
 
 
-def _next_settled_expectation(state: AgentState, result: ToolOutcome) -> tuple[StateExpectation | None, MatchVerdict]:
-    """Return the pending expectation that the tool result settles, with the verdict; None when it settles none."""
-    for expectation in state.expectations:
-        if expectation.status is ExpectationStatus.PENDING and expectation.action == result.action:
-            verdict = match_result(expectation, result)
-            if verdict is not MatchVerdict.SKIP:
-                return expectation, verdict
-    return None, MatchVerdict.SKIP
+def result_key(result: ToolOutcome) -> str:
+    """Return what tells the result from every other one of its session."""
+    return result.key or result.id
 
 
-def _discrepancy_assumption(expectation: StateExpectation, result: ToolOutcome, id_: str) -> AssumptionProposal:
+def is_repeated(expectations: Sequence[StateExpectation], result: ToolOutcome) -> bool:
+    """Say whether this very result has settled an expectation already."""
+    return any(expectation.settled_by == result_key(result) for expectation in expectations)
+
+
+def _discrepancy_assumption(expectation: StateExpectation, settlement: Settlement, id_: str) -> AssumptionProposal:
     """Return the assumption that a failed expectation leads to: what was expected, and what came instead."""
     return AssumptionProposal(
         id=id_,
-        hypothesis=f'{discrepancy_opening(expectation)}{_clip_text(summarize_result(result))}"',
+        hypothesis=discrepancy_text(expectation, settlement),
         confidence=DISCREPANCY_CONFIDENCE,
-        evidence=(result.id,),
+        evidence=(settlement.result.id,),
     )
+
+
+def discrepancy_text(expectation: StateExpectation, settlement: Settlement) -> str:
+    """Return in a sentence what was expected and what came instead, and which invariant does not hold."""
+    text = f'{discrepancy_opening(expectation)}{_clip_text(summarize_result(settlement.result))}"'
+    if settlement.comparison is not None and settlement.comparison.invariant is InvariantCheck.BROKEN:
+        text += f'; the invariant "{_clip_text(expectation.invariant or "")}" does not hold'
+    return text
 
 
 def _contradicted_assumptions(
@@ -126,14 +236,18 @@ def discrepancy_opening(expectation: StateExpectation) -> str:
 
 
 def summarize_result(result: ToolOutcome) -> str:
-    """Return a tool result in one line: its structured fields, then the beginning of its output."""
+    """Return a tool result in one line: its error, its structured fields, then the beginning of its output."""
     parts = []
+    if result.error is not None:
+        parts.append(f"error: {' '.join(result.error.split())[:200] or 'unnamed'}")
     if result.count is not None:
         parts.append(f"count {result.count}")
     if result.ids is not None:
         parts.append(f"ids {', '.join(result.ids) or 'none'}")
     if result.types is not None:
         parts.append(f"types {', '.join(result.types) or 'none'}")
+    if result.entities and result.ids is None:
+        parts.append(f"entities {', '.join(f'{entity.kind} {entity.id}' for entity in result.entities)}")
     if result.output not in (None, "", [], {}):
         text = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         parts.append(f"output {' '.join(text.split())[:200]}")

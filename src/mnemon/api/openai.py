@@ -20,6 +20,7 @@ from mnemon.errors import ModelDown, NotFound
 from mnemon.llm.protocol import ToolRequest, Usage
 from mnemon.memory.recall.search import prepare_query
 from mnemon.sessions.turns import TurnOrigin
+from mnemon.tools.registry import expect_beside
 
 router = APIRouter(prefix="/v1", tags=["openai"], route_class=JsonRoute)
 ChatDoor = Annotated[Door, needs(Grant.CHAT)]
@@ -32,8 +33,9 @@ ChatDoor = Annotated[Door, needs(Grant.CHAT)]
 )
 async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
     """Create a chat completion; only what follows the last assistant message is new and is remembered."""
-    # No tools of Mnemon's: in an OpenAI completion every tool call goes to the client.
-    reply = await start_turn(door, await _turn_request(body, door), {})
+    # Of Mnemon's tools only `expect`, whose calls are answered here: every other call goes to the client.
+    offered = expect_beside([tool.function.name for tool in body.tools or ()]) if body.may_choose_tool else {}
+    reply = await start_turn(door, await _turn_request(body, door), offered)
     stream = _ReplayedReply(reply) if isinstance(reply, dict) else reply
     events = await _wait_for_first(stream)
     answer = _Completion(body, door, stream)

@@ -153,6 +153,11 @@ class CompletionIn(OptionsIn):
     n: Literal[1] | None = None
 
     @property
+    def may_choose_tool(self) -> bool:
+        """Whether the model is free to call a tool, and to choose which."""
+        return self.tool_choice in (None, "auto", "required")
+
+    @property
     def request_options(self) -> dict[str, Any]:
         """The sampling options of the request that were set, to pass on to the model."""
         return self.model_dump(include=set(OptionsIn.model_fields), exclude_none=True)

@@ -13,10 +13,17 @@ from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.record import NewTurn
 from mnemon.sessions.turns import StoredTurn, TurnOrigin
-from mnemon.turn import DependencyPatch, EntityPatch, Intent, Role, ToolOutcome, TurnMessage
+from mnemon.turn import DependencyPatch, EntityPatch, Intent, Role, ToolOutcome, TurnMessage, error_text
+
+
+def number_as_text(value: Any) -> Any:
+    """Return a whole number as text, anything else unchanged."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
 
 Id = Annotated[Text, Field(min_length=1, max_length=500)]
-Ids = Annotated[list[Id], Field(max_length=1000)]
+Ids = Annotated[list[Annotated[Id, BeforeValidator(number_as_text)]], Field(max_length=1000)]
+"""Ids as text; whole numbers are taken too, since many programs number what they make."""
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 LongText = Annotated[Text, Field(max_length=200_000)]
 Sentence = Annotated[Text, Field(min_length=1, max_length=4000)]
@@ -68,6 +75,15 @@ class ToolResultIn(ApiModel):
     entities: Annotated[list[EntityPatchIn], Field(max_length=1000)] = Field(default_factory=list)
     dependencies: Annotated[list[DependencyIn], Field(max_length=1000)] = Field(default_factory=list)
     output: Json = None
+    error: Annotated[
+        Json, Field(description="What went wrong: text or JSON. Null, false and an empty text mean that nothing did.")
+    ] = None
+    expectation_id: Annotated[
+        Id | None, Field(alias="expectation_id", description="The expectation it is the result for.")
+    ] = None
+    tool_call_id: Annotated[
+        Id | None, Field(alias="tool_call_id", description="The call it answers, as an expectation may name it.")
+    ] = None
 
     def as_outcome(self) -> ToolOutcome:
         """Return the posted tool result as the agent state compares it with expectations."""
@@ -82,6 +98,9 @@ class ToolResultIn(ApiModel):
                 DependencyPatch(source=one.source, target=one.target, rel=one.rel) for one in self.dependencies
             ),
             output=self.output,
+            error=error_text(self.error),
+            expectation_id=self.expectation_id,
+            tool_call_id=self.tool_call_id,
         )
 
 
@@ -123,6 +142,7 @@ class ExpectationIn(BaseModel):
     expected_type: Label | None = None
     expected_count: Count | None = None
     invariant: Sentence | None = None
+    tool_call_id: Id | None = None
 
     def as_intent(self) -> Intent:
         """Return the posted expectation as the agent state adds it: pending."""
@@ -133,6 +153,7 @@ class ExpectationIn(BaseModel):
             expected_type=self.expected_type,
             expected_count=self.expected_count,
             invariant=self.invariant,
+            tool_call_id=self.tool_call_id,
         )
 
 
@@ -170,6 +191,10 @@ class RecordedOut(ApiModel):
     turn_id: str
     session_id: str
     agent_state_update: dict[str, Any] | None
+    verdicts: Annotated[
+        list[dict[str, Any]] | None,
+        Field(description="What each tool result settled, in their order; null for a key that may not see the state."),
+    ]
     reflection: QueuedOut
 
 

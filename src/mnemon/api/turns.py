@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from mnemon.access.grants import Grant
+from mnemon.agentstate.settlement import verdict_json
 from mnemon.api.agentstate import answer_body
 from mnemon.api.door import Door, JsonRoute, needs, responses_for, write_responses
 from mnemon.api.turn_shapes import QueuedOut, RecordedOut, ReflectionOut, TurnIn, TurnOut
@@ -41,6 +42,7 @@ def _recorded_out(made: RecordedTurn, door: Door) -> RecordedOut:
         turn_id=made.turn.id,
         session_id=made.turn.session_id,
         agent_state_update=answer_body(made.update) if sees_state else None,
+        verdicts=[{"resultId": one.result.id, **verdict_json(one)} for one in made.settlements] if sees_state else None,
         reflection=QueuedOut(job_id=made.job_id, status=ReflectionStatus.QUEUED),
     )
 

@@ -5,7 +5,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 from mnemon.agentstate.journal import record_tool_results
-from mnemon.chat.request import StartedTurn, TurnPrompt, TurnRequest, tool_outcomes
+from mnemon.agentstate.store import load_state
+from mnemon.chat.request import StartedTurn, TurnPrompt, TurnRequest
+from mnemon.chat.tool_messages import new_messages, tell_verdicts, tool_outcomes, verdict_lines, without_output
 from mnemon.context.assemble import assemble_context
 from mnemon.db.tx import Tx
 from mnemon.jobs.store import postpone_work
@@ -42,13 +44,22 @@ async def begin_turn(
     stored = await _find_waiting_turn(tx, request) or await _find_failed_turn(tx, request, settings)
     if stored is not None:
         turn = await _continue_turn(tx, request, stored)
-        ask(prompt := await _build_prompt(tx, request, settings, turn.scope, turn.session_id, turn_id=turn.id))
+        built = await _build_prompt(tx, request, settings, turn.scope, turn.session_id, turn_id=turn.id)
+        ask(prompt := await _tell_verdicts(tx, built, turn))
         return StartedTurn(prompt=prompt, turn=turn, spent=stored.usage)
     # Before the message is stored, so that the context is the one `/api/context` shows and recall does not find the
     # message itself.
     scope, _ = await find_named_session(tx, request.scope, request.session_id)
     ask(prompt := await _build_prompt(tx, request, settings, scope, request.session_id))
     return StartedTurn(prompt=prompt, turn=await _store_new_turn(tx, request, settings))
+
+
+async def _tell_verdicts(tx: Tx, prompt: TurnPrompt, turn: Turn) -> TurnPrompt:
+    """Return the prompt with what came of the turn's expectations beneath the tool results that settled them."""
+    if not turn.tool_results:
+        return prompt
+    state = (await load_state(tx, turn.scope, turn.session_id)).state
+    return replace(prompt, conversation=tell_verdicts(prompt.conversation, verdict_lines(state, turn.id)))
 
 
 async def _build_prompt(
@@ -101,15 +112,13 @@ async def _continue_turn(tx: Tx, request: TurnRequest, stored: StoredTurn) -> Tu
     await lock_person(tx, stored.turn.scope)
     await turns.reopen_turn(tx, stored.turn.scope, stored.turn.id, until)
     await postpone_work(tx, stored.turn.scope, REFLECTION_KIND, stored.turn.id, due_at=until)
-    # A retry sends messages again that the turn has already.
-    known = {(one.role, one.content) for one in stored.turn.messages}
-    more = [message for message in request.messages if (message.role, message.content) not in known]
+    more = new_messages(stored.turn, request.messages)
     turn = await append_messages(tx, stored.turn, more)
-    outcomes = tool_outcomes(request.messages)
+    outcomes = tool_outcomes(more, turn)
     if outcomes:
-        await turns.add_tool_results(tx, turn.scope, turn.id, outcomes)
+        await turns.add_tool_results(tx, turn.scope, turn.id, [without_output(one) for one in outcomes])
         await record_tool_results(tx, turn.scope, turn.session_id, outcomes, turn_id=turn.id, at=tx.now)
-    return replace(turn, tool_results=turn.tool_results + outcomes)
+    return replace(turn, tool_results=turn.tool_results + tuple(without_output(one) for one in outcomes))
 
 
 async def _find_waiting_turn(tx: Tx, request: TurnRequest) -> StoredTurn | None:

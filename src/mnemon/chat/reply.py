@@ -83,8 +83,10 @@ class ReplyGenerator:
         """Prepare the reply: `emit` receives its events, `stored` waits until the message is committed."""
         self._services = services
         self._prompt = prompt
-        # A caller with tools of its own runs them itself, so Mnemon's are not mixed in.
-        self._tools = {} if prompt.request.tools else tools
+        # A tool of the caller's hides one of Mnemon's that has the same name.
+        named = {tool.name for tool in prompt.request.tools}
+        self._tools = {name: tool for name, tool in tools.items() if name not in named}
+        self._expected = False
         self._stored = stored
         self._emit = emit
         self._said: list[str] = []
@@ -115,18 +117,22 @@ class ReplyGenerator:
 
     async def _run_rounds(self) -> tuple[ToolRequest, ...]:
         """Ask the model and run Mnemon's tools until it calls none; return the calls left for the caller to run."""
-        conversation = self._prompt.conversation
+        conversation, callers = self._prompt.conversation, self._prompt.request.tools
         for round_ in range(_MAX_ROUNDS):
-            offered = self._prompt.request.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
+            offered = callers + (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
             before = len(self._said)
             calls = await self._ask_model(conversation, offered)
-            # A caller's own tools are run by the caller, so their calls end this request.
-            if not calls or self._prompt.request.tools or self._cut:
-                return calls
+            # A call of neither was made up by the model: a caller with tools is handed it, as any model would.
+            own = tuple(one for one in calls if not callers or one.name in self._tools)
+            left = tuple(one for one in calls if callers and one.name not in self._tools)
+            if not calls or self._cut:
+                return left if callers else calls
+            results = [await self._call_tool(one, run=place < MAX_TOOL_CALLS) for place, one in enumerate(own)]
+            # The caller runs its own tools, so their calls end this request.
+            if left:
+                return left
             text = "".join(self._said[before:])
-            conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
-            results = [await self._call_tool(one, run=place < MAX_TOOL_CALLS) for place, one in enumerate(calls)]
-            conversation = (*conversation, *results)
+            conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls), *results)
         return ()
 
     async def _ask_model(
@@ -152,7 +158,8 @@ class ReplyGenerator:
                     case ToolRequest():
                         request = replace(event, arguments=storable_json(event.arguments))
                         calls.append(request)
-                        self._emit(ToolCalled(request=request))
+                        if not self._is_hidden(request):
+                            self._emit(ToolCalled(request=request))
                     case ReplyFinished():
                         self._reason, self._cut = event.reason, event.cut
                         self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)
@@ -169,10 +176,16 @@ class ReplyGenerator:
             result = await call_tool(self._services, await self._stored(), self._tools, request)
         else:
             result = ToolCallResult(content={"error": CALL_NOT_RUN})
+        self._expected = self._expected or any(update.change.expectations for update in result.updates)
         for update in result.updates:
             self._emit(AgentStateChanged(update=update))
-        self._emit(ToolReturned(id=request.id, name=request.name, content=result.content))
+        if not self._is_hidden(request):
+            self._emit(ToolReturned(id=request.id, name=request.name, content=result.content))
         return LlmMessage(role="tool", content=result.text, tool_id=request.id, tool_name=request.name)
+
+    def _is_hidden(self, request: ToolRequest) -> bool:
+        """Say whether a caller that has tools of its own is not to see this call: it is answered here."""
+        return bool(self._prompt.request.tools) and request.name in self._tools
 
     def _too_long_error(self) -> TurnError:
         """Return the error of a reply that was cut at the longest length allowed."""
@@ -188,4 +201,12 @@ class ReplyGenerator:
         # Calls that nobody is left to run, as of the last round, do not make the reply wait for them.
         reason = "tool_calls" if calls else "stop" if self._reason == "tool_calls" else self._reason
         reply = "".join(self._said)
-        return ReplyOutcome(status=status, reply=reply, usage=usage, reason=reason, calls=calls, error=error)
+        return ReplyOutcome(
+            status=status,
+            reply=reply,
+            usage=usage,
+            reason=reason,
+            calls=calls,
+            links_calls=self._expected,
+            error=error,
+        )

@@ -5,18 +5,16 @@ An OpenAI client sends the whole conversation every time: `split_conversation` f
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from mnemon.context.assemble import AssembledContext
 from mnemon.errors import Invalid
-from mnemon.input_checks import parse_json
 from mnemon.llm.protocol import Json, LlmMessage, ToolSpec, Usage
 from mnemon.scope import Scope
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.turns import TurnOrigin
-from mnemon.turn import Role, ToolOutcome, Turn
+from mnemon.turn import Role, Turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,29 +118,6 @@ def split_conversation(messages: Sequence[LlmMessage]) -> ResentConversation:
     )
 
 
-def tool_outcomes(messages: Sequence[NewMessage]) -> tuple[ToolOutcome, ...]:
-    """Return the tool results among new messages, as the agent state compares them with expectations.
-
-    Where one is a JSON object, its `ids`, `types` and `count` can be verified. Its text is in its message, so the
-    outcome does not repeat it.
-    """
-    return tuple(_tool_outcome(one) for one in messages if one.role is Role.TOOL)
-
-
-def _tool_outcome(message: NewMessage) -> ToolOutcome:
-    """Return a tool message as a result, with `ids`, `types` and `count` if its content is JSON that has them."""
-    given = _parse_object(message.content)
-    count = given.get("count")
-    return ToolOutcome(
-        id=message.tool_id or message.name or "tool",
-        action=message.name or "tool",
-        ids=_text_tuple(given.get("ids")),
-        types=_text_tuple(given.get("types")),
-        # In Python, True is an int.
-        count=count if isinstance(count, int) and not isinstance(count, bool) else None,
-    )
-
-
 def _new_message(message: LlmMessage, names: dict[str, str]) -> NewMessage:
     """Return the message to store, its tool's name taken from the call where it names none itself."""
     called = names.get(message.tool_id or "")
@@ -152,19 +127,3 @@ def _new_message(message: LlmMessage, names: dict[str, str]) -> NewMessage:
         name=message.tool_name or called,
         tool_id=message.tool_id,
     )
-
-
-def _parse_object(text: str) -> dict[str, Any]:
-    """Return the JSON object in the text; an empty one for anything else."""
-    try:
-        value = parse_json(text)
-    except Invalid:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _text_tuple(value: Any) -> tuple[str, ...] | None:
-    """Return a JSON list of strings as a tuple; None for any other value."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        return None
-    return tuple(value)

@@ -9,7 +9,8 @@ from datetime import timedelta
 
 from prometheus_client import Counter
 
-from mnemon.agentstate.journal import StateUpdate, record_turn
+from mnemon.agentstate.journal import StateUpdate, link_calls, record_turn
+from mnemon.agentstate.verification import Settlement
 from mnemon.chat.request import StartedTurn
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import find_recital
@@ -52,6 +53,8 @@ class ReplyOutcome:
     reason: str = "stop"
     calls: tuple[ToolRequest, ...] = ()
     """The calls that the caller is to run; the turn waits for their results."""
+    links_calls: bool = False
+    """Whether the model said, while it made this reply, what it expects of calls."""
     error: TurnError | None = None
 
 
@@ -102,10 +105,14 @@ async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> Seale
 async def _wait_for_caller(tx: Tx, started: StartedTurn, outcome: ReplyOutcome) -> None:
     """Store that the turn waits for the caller's tool results, for 30 minutes, as a session waits for a message."""
     until = tx.now + timedelta(minutes=30)
-    calls = [call.id for call in outcome.calls]
     turn = started.turn
     usage = started.cost_with(outcome.usage)
-    await turns.wait_for_caller(tx, turn.scope, turn.id, calls, lease_until=until, usage=usage)
+    await turns.wait_for_caller(
+        tx, turn.scope, turn.id, [call.id for call in outcome.calls], lease_until=until, usage=usage
+    )
+    if outcome.links_calls:
+        calls = [(call.id, call.name) for call in outcome.calls]
+        await link_calls(tx, turn.scope, turn.session_id, calls, turn_id=turn.id)
     await postpone_work(tx, turn.scope, REFLECTION_KIND, turn.id, due_at=until)
 
 
@@ -116,16 +123,18 @@ class RecordedTurn:
     turn: Turn
     update: StateUpdate | None
     """What its expectations and tool results changed in the agent state; None for nothing."""
+    settlements: tuple[Settlement, ...]
+    """What came of each tool result."""
     job_id: str
 
 
 async def record_finished_turn(tx: Tx, scope: Scope, incoming: NewTurn, settings: Settings) -> RecordedTurn:
     """Store a turn that the application ran, update the agent state, and queue the reflection."""
     turn = await store_turn(tx, scope, incoming, boundary_from_settings(settings))
-    update = await record_turn(tx, turn)
+    recorded = await record_turn(tx, turn)
     if turn.reply and (recited := await find_recital(tx, turn.scope, turn.reply)):
         await turns.flag_recital(tx, turn.scope, turn.id, recited)
     job_id = await reflection.enqueue_reflection(tx, turn)
     await enqueue_embedding(tx, turn.scope)
     await enqueue_after_turn(tx, turn.scope)
-    return RecordedTurn(turn=turn, update=update, job_id=job_id)
+    return RecordedTurn(turn=turn, update=recorded.update, settlements=recorded.settlements, job_id=job_id)

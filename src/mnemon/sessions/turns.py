@@ -35,6 +35,8 @@ def outcome_from_json(json: Json) -> ToolOutcome:
         entities=tuple(EntityPatch(**one) for one in json["entities"]),
         dependencies=tuple(DependencyPatch(**one) for one in json["dependencies"]),
         output=json["output"],
+        # Not in what an earlier release stored.
+        **{name: json.get(name) for name in ("error", "expectation_id", "tool_call_id", "key")},
     )
 
 

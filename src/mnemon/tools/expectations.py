@@ -6,7 +6,7 @@ from pydantic import Field
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
 from mnemon.tool import Arguments, Caller, ToolReply
-from mnemon.turn import EntityPatch, Intent
+from mnemon.turn import DependencyPatch, EntityPatch, Intent
 
 _NAME_SESSION = (
     "Name it in the MCP server's address (`/mcp?userId=…&sessionId=…`), or start `mnemon mcp` with `--session`."
@@ -21,7 +21,13 @@ class ExpectArguments(Arguments):
     expected_ids: list[str] | None = Field(None, max_length=200, description="Ids the result must contain.")
     expected_type: str | None = Field(None, max_length=200, description="A type the result must contain.")
     expected_count: int | None = Field(None, ge=0, le=2**31 - 1, description="How many there must be.")
-    invariant: str | None = Field(None, max_length=2000, description="What must stay true.")
+    invariant: str | None = Field(
+        None,
+        max_length=2000,
+        description="What must stay true. Checked if it is like `count >= 2`, `status = done` (a field of the output) "
+        "or `ids subset of t1, t2`; anything else is only kept as an assumption.",
+    )
+    tool_call_id: str | None = Field(None, max_length=200, description="The id of the call that will do it, if known.")
 
     def as_intent(self) -> Intent:
         """Return the arguments of `expect` as an intent of the agent state."""
@@ -32,6 +38,7 @@ class ExpectArguments(Arguments):
             expected_type=self.expected_type,
             expected_count=self.expected_count,
             invariant=self.invariant,
+            tool_call_id=self.tool_call_id,
         )
 
 
@@ -40,8 +47,8 @@ class Expect:
 
     name = "expect"
     description = (
-        "Before you act, say what the action should do. The next result of that action is checked against it by "
-        "ids, type and count, and the reply to that result says in `expectation` whether it is confirmed or failed."
+        "Before you act, say what the action should do: the ids, type or count its result must have. The result of "
+        "that action is checked against it, and you are told whether it is confirmed or failed."
     )
     arguments: type[Arguments] = ExpectArguments
     needs = "chat"
@@ -71,6 +78,14 @@ class ReportedEntity(Arguments):
     name: str | None = Field(None, max_length=500)
 
 
+class ReportedDependency(Arguments):
+    """A relation that the result names."""
+
+    source: str = Field(min_length=1, max_length=500, alias="from")
+    target: str = Field(min_length=1, max_length=500, alias="to")
+    rel: str | None = Field(None, max_length=200)
+
+
 class ReportResultArguments(Arguments):
     """The result of an action."""
 
@@ -79,7 +94,15 @@ class ReportResultArguments(Arguments):
     types: list[str] | None = Field(None, max_length=1000, description="Their types.")
     count: int | None = Field(None, ge=0, le=2**31 - 1, description="How many they are.")
     entities: list[ReportedEntity] = Field(default_factory=list, max_length=1000)
-    output: str | None = Field(None, max_length=20_000, description="What else it said.")
+    dependencies: list[ReportedDependency] = Field(default_factory=list, max_length=1000)
+    output: str | None = Field(None, max_length=20_000, description="What else it said, as text or JSON.")
+    error: str | None = Field(None, max_length=2000, description="What went wrong, if the action failed.")
+    expectation_id: str | None = Field(
+        None, max_length=200, description="The `expectation_id` that `expect` gave, if the result belongs to that one."
+    )
+    tool_call_id: str | None = Field(
+        None, max_length=200, description="The id of the call it answers. The same call reported twice counts once."
+    )
 
 
 class ReportResult:
@@ -87,8 +110,8 @@ class ReportResult:
 
     name = "report_result"
     description = (
-        "After an action, tell what it did. What you expected of it is confirmed or marked as failed by ids, type "
-        "and count, and `expectation` in the reply says which; it is null if nothing could be compared."
+        "After an action, tell what it did, or its error. What you expected of it is confirmed or marked as failed, "
+        "and `expectation` in the reply says which, `discrepancy` what came instead; null if nothing could be compared."
     )
     arguments: type[Arguments] = ReportResultArguments
     needs = "chat"
@@ -113,4 +136,10 @@ class ReportResult:
             types=None if arguments.types is None else tuple(arguments.types),
             count=arguments.count,
             entities=tuple(EntityPatch(id=one.id, kind=one.kind, name=one.name) for one in arguments.entities),
+            dependencies=tuple(
+                DependencyPatch(source=one.source, target=one.target, rel=one.rel) for one in arguments.dependencies
+            ),
+            error=arguments.error,
+            expectation_id=arguments.expectation_id,
+            tool_call_id=arguments.tool_call_id,
         )

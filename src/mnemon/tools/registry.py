@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mnemon.agentstate.journal import StateUpdate, record_intents, record_tool_results
+from mnemon.agentstate.journal import RecordedResults, StateUpdate, record_intents, record_tool_results
+from mnemon.agentstate.settlement import verdict_json
 from mnemon.db.tx import Tx
 from mnemon.errors import NotAllowed
 from mnemon.tool import Arguments, Caller, Tool, ToolReply
@@ -38,6 +39,12 @@ class ToolRun:
 def chat_tools(grants: Collection[str]) -> Mapping[str, Tool]:
     """Return the tools a chat model may call for a key with these scopes, by name."""
     return {tool.name: tool for tool in _CHAT_TOOLS if tool.needs in grants}
+
+
+def expect_beside(callers: Collection[str]) -> Mapping[str, Tool]:
+    """Return `expect`, to be offered beside a caller's own tools of these names; nothing if one has its name."""
+    expect = Expect()
+    return {} if not callers or expect.name in callers else {expect.name: expect}
 
 
 def all_tools(*, context: ReadContext, forget: ForgetMemory, engagement: ReadEngagement) -> Mapping[str, Tool]:
@@ -75,24 +82,34 @@ async def run_tool(
         types=reply.types,
         count=reply.count,
         entities=reply.entities,
+        dependencies=reply.dependencies,
         output=reply.content if reply.action is None else reply.output,
+        error=reply.error,
+        expectation_id=reply.expectation_id,
+        tool_call_id=reply.tool_call_id,
+        # A model numbers its calls anew in each turn, and an MCP client in each connection.
+        key=reply.tool_call_id or tx.new_id("res"),
     )
     if caller.session_id is None:
         return ToolRun(reply=reply, outcome=outcome, updates=())
     scope, session, turn_id = caller.scope, caller.session_id, caller.turn_id
     planned = await record_intents(tx, scope, session, reply.intents, turn_id=turn_id, at=tx.now)
-    settled = None
+    recorded = RecordedResults()
     if reply.reports:
-        settled = await record_tool_results(tx, scope, session, (outcome,), turn_id=turn_id, at=tx.now)
-        reply = replace(reply, content=reply.content | _settled_expectation(settled))
-    updates = tuple(update for update in (planned, settled) if update is not None)
+        recorded = await record_tool_results(tx, scope, session, (outcome,), turn_id=turn_id, at=tx.now)
+    reply = replace(reply, content=reply.content | _new_expectation(planned) | _verdict(recorded))
+    updates = tuple(update for update in (planned, recorded.update) if update is not None)
     return ToolRun(reply=reply, outcome=outcome, updates=updates)
 
 
-def _settled_expectation(update: StateUpdate | None) -> dict[str, Any]:
-    """Return the expectation that a result settled as an entry of the tool's reply; empty when it settled none."""
-    changed = () if update is None else update.change.expectations or ()
-    # A result settles one at most.
-    for one in changed:
-        return {"expectation": {"id": one.id, "expected": one.expected_outcome, "status": one.status.value}}
-    return {}
+def _new_expectation(planned: StateUpdate | None) -> dict[str, Any]:
+    """Return the id of the expectation just added, as an entry of the tool's reply; empty without one."""
+    added = () if planned is None else planned.change.expectations or ()
+    return {"expectation_id": added[-1].id} if added else {}
+
+
+def _verdict(recorded: RecordedResults) -> dict[str, Any]:
+    """Return what came of the result as entries of the tool's reply; empty where it has no expectation."""
+    told = [verdict_json(settlement) for settlement in recorded.settlements]
+    # A call has one result.
+    return {} if not told or told[0] == {"expectation": None} else told[0]

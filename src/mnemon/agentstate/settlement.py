@@ -1,0 +1,190 @@
+"""Which result settles which expectation: by the link that the caller gives, else by what fits.
+
+Results that come together may come in any order: as many expectations as possible are confirmed before one is failed.
+Each result settles at most one expectation, and so does the same result when it is sent again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from mnemon.agentstate.state import ExpectationStatus, StateExpectation
+from mnemon.agentstate.verification import (
+    Comparison,
+    MatchVerdict,
+    Settlement,
+    compare_result,
+    discrepancy_text,
+    parse_output,
+    result_key,
+)
+from mnemon.turn import ToolOutcome
+
+
+def settle_results(expectations: Sequence[StateExpectation], results: Sequence[ToolOutcome]) -> tuple[Settlement, ...]:
+    """Return what each of the results does to the expectations, in the order of the results."""
+    batch = _ResultBatch(expectations, results)
+    settled = batch.settle_linked()
+    settled |= batch.settle_matching(settled)
+    settled |= batch.settle_mismatching(settled)
+    return tuple(
+        Settlement(result=result, expectation=expectation, comparison=comparison)
+        for place, result in enumerate(results)
+        for expectation, comparison in [settled.get(place, (None, None))]
+    )
+
+
+_Settled = dict[int, tuple[StateExpectation, Comparison]]
+"""By the place of the result."""
+
+
+class _ResultBatch:
+    """Results that came together, and the expectations they may settle."""
+
+    def __init__(self, expectations: Sequence[StateExpectation], results: Sequence[ToolOutcome]) -> None:
+        """Parse the outputs of the results, and leave out those that settled an expectation before."""
+        self._expectations = expectations
+        self._results = [parse_output(result) for result in results]
+        seen = {expectation.settled_by for expectation in expectations}
+        self._fresh: list[int] = []
+        for place, result in enumerate(self._results):
+            if result_key(result) not in seen:
+                seen.add(result_key(result))
+                self._fresh.append(place)
+
+    def settle_linked(self) -> _Settled:
+        """Settle what the results name by the expectation's id or the call's; where nothing is comparable, nothing."""
+        settled: _Settled = {}
+        taken: set[str] = set()
+        for place, expectation in self._links.items():
+            if expectation is None or expectation.status is not ExpectationStatus.PENDING or expectation.id in taken:
+                continue
+            taken.add(expectation.id)
+            settled[place] = (expectation, compare_result(expectation, self._results[place]))
+        return settled
+
+    def settle_matching(self, settled: _Settled) -> _Settled:
+        """Settle as many of the other expectations as results fit, whatever the order of the results."""
+        open_ = self._open_expectations(settled)
+        fitting = {
+            place: [e.id for e in self._candidates(place, open_) if self._verdict(place, e) is MatchVerdict.MATCH]
+            for place in self._unlinked
+        }
+        return {
+            place: (open_[id_], compare_result(open_[id_], self._results[place]))
+            for id_, place in _largest_matching(fitting).items()
+        }
+
+    def settle_mismatching(self, settled: _Settled) -> _Settled:
+        """Fail with each result that fits none the first expectation of its action that it can be compared with."""
+        open_ = self._open_expectations(settled)
+        failed: _Settled = {}
+        for place in self._unlinked:
+            if place in settled:
+                continue
+            for expectation in self._candidates(place, open_):
+                comparison = compare_result(expectation, self._results[place])
+                if comparison.verdict is MatchVerdict.MISMATCH:
+                    failed[place] = (open_.pop(expectation.id), comparison)
+                    break
+        return failed
+
+    @cached_property
+    def _links(self) -> Mapping[int, StateExpectation | None]:
+        """The expectation that each linked result names, by its place; None where there is none of that id."""
+        by_id = {expectation.id: expectation for expectation in self._expectations}
+        by_call = {e.tool_call_id: e for e in self._expectations if e.tool_call_id is not None}
+        pending = {e.tool_call_id for e in self._expectations if e.status is ExpectationStatus.PENDING}
+        links: dict[int, StateExpectation | None] = {}
+        for place in self._fresh:
+            result = self._results[place]
+            call = result.tool_call_id or result.id
+            if result.expectation_id is not None:
+                links[place] = by_id.get(result.expectation_id)
+            # With a key of its own, the id of a call is one of this turn: a settled expectation's is an earlier one.
+            elif call in by_call and (call in pending or result.key is None):
+                links[place] = by_call[call]
+        return links
+
+    @property
+    def _unlinked(self) -> list[int]:
+        """The places of the results that name no expectation."""
+        return [place for place in self._fresh if place not in self._links]
+
+    def _open_expectations(self, settled: _Settled) -> dict[str, StateExpectation]:
+        """Return the pending expectations that no result names and none of these settles, by id, in order."""
+        named = {expectation.id for expectation in self._links.values() if expectation is not None}
+        named |= {expectation.id for expectation, _ in settled.values()}
+        return {e.id: e for e in self._expectations if e.status is ExpectationStatus.PENDING and e.id not in named}
+
+    def _candidates(self, place: int, open_: Mapping[str, StateExpectation]) -> Iterator[StateExpectation]:
+        """Yield the open expectations that the result may answer: of its action, and not of another call."""
+        result = self._results[place]
+        for expectation in list(open_.values()):
+            other_call = expectation.tool_call_id is not None and result.tool_call_id is not None
+            if expectation.action == result.action and not other_call:
+                yield expectation
+
+    def _verdict(self, place: int, expectation: StateExpectation) -> MatchVerdict:
+        """Return the verdict of comparing one of the results with an expectation."""
+        return compare_result(expectation, self._results[place]).verdict
+
+
+def _largest_matching(fitting: Mapping[int, Sequence[str]]) -> dict[str, int]:
+    """Return one place per id, for as many places as possible; an earlier place gets the earlier id where it can."""
+    held: dict[str, int] = {}
+    for place in fitting:
+        _give_place(place, fitting, held)
+    return held
+
+
+def _give_place(start: int, fitting: Mapping[int, Sequence[str]], held: dict[str, int]) -> None:
+    """Give the place an id, moving places that hold one to others that fit them; nothing if there is no way.
+
+    One augmenting path of a bipartite matching, searched breadth first.
+    """
+    came_from: dict[str, int] = {}
+    queue = [start]
+    for place in queue:
+        for id_ in fitting[place]:
+            if id_ in came_from:
+                continue
+            came_from[id_] = place
+            if id_ not in held:
+                _shift_places(id_, came_from, held, start)
+                return
+            queue.append(held[id_])
+
+
+def _shift_places(free: str, came_from: Mapping[str, int], held: dict[str, int], start: int) -> None:
+    """Move the places along the path that ends in the free id, so that the place it began with gets one."""
+    ids_of = {place: id_ for id_, place in held.items()}
+    id_: str | None = free
+    while id_ is not None:
+        place = came_from[id_]
+        before = ids_of.get(place) if place != start else None
+        held[id_] = place
+        id_ = before
+
+
+def verdict_json(settlement: Settlement) -> dict[str, Any]:
+    """Return what came of a result as the doors say it: the expectation it settled, and what came instead of it.
+
+    `expectation` is null where nothing was settled; `note` then says why, if the result names an expectation.
+    """
+    expectation, status, comparison = settlement.expectation, settlement.status, settlement.comparison
+    if expectation is None or comparison is None:
+        linked = settlement.result.expectation_id is not None
+        note = {"note": f"{settlement.result.expectation_id} is not pending in this session."} if linked else {}
+        return {"expectation": None, **note}
+    if status is None:
+        return {
+            "expectation": None,
+            "note": f"Nothing here can be compared with {expectation.id}, which stays pending. Tell ids, types, a "
+            "count or an error.",
+        }
+    told: dict[str, Any] = {"id": expectation.id, "expected": expectation.expected_outcome, "status": status.value}
+    if expectation.invariant is not None and comparison.invariant is not None:
+        told["invariant"] = {"text": expectation.invariant, "check": comparison.invariant.value}
+    failed = status is ExpectationStatus.FAILED
+    return {"expectation": told, **({"discrepancy": discrepancy_text(expectation, settlement)} if failed else {})}
