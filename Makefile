@@ -47,8 +47,8 @@ browser: .venv/browser
 	@scripts/install_chromium.sh
 	@$(PYTEST) -n0 -m browser --timeout 300 tests/browser
 
-# Suites that others wrote, the real Claude CLI, and a real PgBouncer.
-conformance: .venv/conformance
+# Suites that others wrote, the real Claude CLI, a real PgBouncer, and the grammar engines that hold models to schemas.
+conformance: .venv/conformance .venv/engines
 	@scripts/install_pgbouncer.sh
 	@MNEMON_WRITE_TALLY=1 $(PYTEST) -n0 -m conformance --timeout 900 -rs --ignore tests/browser tests
 
@@ -87,6 +87,13 @@ clean:
 	@echo "Installing what '$*' needs (a minute the first time) …" >&2
 	@$(PIP) install --require-hashes -r $<
 	@$(PIP) install --no-deps --no-build-isolation -e client -e .
+	@touch $@
+
+# Grammar engines and tiktoken, without the dependencies that they do not need here: 0.3 GB in place of several.
+.venv/engines: requirements/engines.txt | .venv/bin/python
+	@echo "Installing the grammar engines into an environment of their own …" >&2
+	@$(PYTHON) -m venv .venv/peers/engines
+	@.venv/peers/engines/bin/pip --disable-pip-version-check -q install --require-hashes --no-deps -r $<
 	@touch $@
 
 # A peer of the benchmarks whose dependencies do not agree with ours; without it the benchmarks say so.

@@ -19,3 +19,5 @@ lock mutants build test mutants
 lock dist build dist
 uv pip compile requirements/hindsight.in --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
   --no-header --no-annotate -q -o requirements/hindsight.txt
+uv pip compile requirements/engines.in --no-deps --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+  --no-header --no-annotate -q -o requirements/engines.txt

@@ -16,6 +16,7 @@
     │   ├── DatabaseDown
     │   ├── Contended      writers blocked each other and one had to give way
     │   └── ModelDown      the language model or the embedder did not answer
+    │       └── ModelOverrun   the question or its answer is longer than the model takes
     └── Misconfigured      the operator has to change something; says what
 
 The statuses are listed for the reader; `api.problems` maps errors to them.
@@ -144,6 +145,10 @@ class ModelDown(Unavailable):
     """The language model or the embedder did not answer."""
 
     code = "model_unavailable"
+
+
+class ModelOverrun(ModelDown):
+    """The question, or the answer to it, is longer than the model takes; a shorter question may be answered."""
 
 
 class Misconfigured(MnemonError):

@@ -1,6 +1,6 @@
 """A section: a room's part of the reflection, which asks the model and applies the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -31,15 +31,44 @@ class SectionResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BriefItem:
+    """One line of what a room holds; the prompt shows those that matter most for the turn, in the room's order."""
+
+    text: str
+    urgent: bool = False
+    """Whether it comes before others whatever the turn is about: an outstanding contradiction, a failure."""
+    under: int | None = None
+    """The place of the item that it belongs to and is shown with."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Brief:
     """What a section gives the model for one turn."""
 
     instructions: str
-    """What to look for and what each field means."""
+    """What to look for and what each field means, with a worked example."""
     state: str = ""
-    """What the room holds now, with the ids that an answer may name; never a source for a quote."""
+    """What the room holds now in a line or two that are always shown; never a source for a quote."""
+    items: tuple[BriefItem, ...] = ()
+    """What else it holds, shown as far as the prompt has room."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the short handles in `items` stand for; an answer may use either."""
+    name_fields: frozenset[str] = frozenset()
+    """The fields of the answer that hold them, each after the list or object it stands in: `archive.hypothesis`."""
     facts: dict[str, Any] = field(default_factory=dict)
     """The same for the section's own offline rules."""
+
+
+def number_handles(letter: str, ids: Iterable[str], taken: Collection[str] = ()) -> dict[str, str]:
+    """Return ids by short handles, in order: H1, H2, …; a handle that is an id of its own somewhere is left out."""
+    handles: dict[str, str] = {}
+    number = 0
+    for one in ids:
+        number += 1
+        while f"{letter}{number}" in taken:
+            number += 1
+        handles[f"{letter}{number}"] = one
+    return handles
 
 
 class Section(Protocol):
@@ -50,7 +79,9 @@ class Section(Protocol):
     label: str
     """Its name in the report: `memory`, `todos`, `engagement`, `agentState`, `rollingSummary`."""
     answer: type[BaseModel]
-    """A model with exactly one field, called `name`, so that a list or a string can be an answer too."""
+    """How an answer is read: a model with exactly one field, called `name`, so that a list can be an answer too."""
+    schema: dict[str, Any]
+    """How an answer is asked for: the JSON schema of that property as it is sent, leaner than what is read."""
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         """Return what this section asks the model about the turn; None when it is not due for this turn."""

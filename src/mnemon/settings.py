@@ -110,6 +110,12 @@ class Settings(BaseSettings):
         200_000, ge=1000, description="Longest reply of a model, in characters; a longer one is cut there."
     )
     reflection_model: str | None = Field(None, description="A cheaper model for everything after the turn.")
+    reflection_budget_tokens: int = Field(
+        3000, ge=1000, description="Most tokens of a reflection's prompt, apart from a long turn itself."
+    )
+    reflection_calls: Literal["one", "sections"] = Field(
+        "one", description="`one` call for all sections of a reflection, or one for each of its `sections`."
+    )
     embedder: str = Field(
         "local", description="`local` (ships with Mnemon), `minilm` (the extra of that name) or `openai:…`."
     )

@@ -18,8 +18,8 @@ def answer(*assumptions: dict[str, Any], tentative: list[dict[str, Any]] | None 
 
 
 def heard(asked: ScriptedRequest, role: str = "user") -> str:
-    """The id of the turn's message, as the prompt shows it."""
-    found = re.search(rf"message (msg_\w+) from {role}", asked.prompt)
+    """The handle of the turn's message, as the prompt shows it."""
+    found = re.search(rf"message (M\d+) from {role}", asked.prompt)
     assert found is not None
     return found[1]
 
@@ -145,13 +145,10 @@ def test_only_known_pieces_contradict(talk: Talk) -> None:
 
 
 def test_the_id_of_another_persons_message_is_unknown(server: Served, client: httpx2.Client) -> None:
-    ids: list[str] = []
-
-    def note(asked: ScriptedRequest) -> dict[str, Any]:
-        ids.append(heard(asked))
-        return answer()
-
-    Talk(server, client).say("The cluster is in Frankfurt.", note)
+    dana = Talk(server, client)
+    dana.say("The cluster is in Frankfurt.", answer())
+    shown = client.get(f"/api/sessions/{dana.session}/messages", params={"userId": "dana"}).json()["data"]
+    ids = [one["id"] for one in shown if one["role"] == "user"]
     [why] = Talk(server, client).say(
         "Hello.",
         lambda _: answer({"hypothesis": "The cluster is in Frankfurt", "evidence": ids}),

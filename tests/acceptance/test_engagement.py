@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mnemon.access.grants import Grant
+from support.asked import turn_of
 from support.engaged import claim, piece
 from support.served import Served, served
 from support.talk import Talk, history, ready
@@ -267,7 +268,7 @@ def test_twenty_people_at_once_lose_nothing(talk: Talk) -> None:
     target = talk.state()["hypotheses"][0]["id"]
 
     def reflected(asked: Any) -> Any:
-        word = re.search(r"a gap remark (\w+)", asked.prompt)
+        word = re.search(r"a gap remark (\w+)", turn_of(asked))
         assert word is not None
         mine = piece(word.group(), line="A gap.", strength="weak", source=word[1], hypothesis=target)
         stance = "contradicts" if len(word[1]) % 2 else "supports"

@@ -147,8 +147,8 @@ def test_a_claim_is_archived_only_if_contradicted_or_superseded_or_by_a_person(t
     assert "proposed for archive" in talk.layer()
     talk.say("What now?")
     brief = talk.server.script.requests_on("Reflection")[-1].prompt
-    assert f"{held['id']} [0.03, mixed, propose archive]" in brief
-    assert "Archived: none." in brief
+    assert "- H1 hypothesis [0.03, mixed, propose archive]" in brief
+    assert "archived:" not in brief
     assert talk.say("So approvals are quick.", **archive)["updated"] == 1
 
     again = talk.say(
@@ -165,7 +165,7 @@ def test_a_claim_is_archived_only_if_contradicted_or_superseded_or_by_a_person(t
     assert (twice.status_code, twice.json()["code"]) == (409, "already_archived")
     talk.say("And now?")
     brief = talk.server.script.requests_on("Reflection")[-1].prompt
-    assert f"{held['id']}: {SLOW} (archived: Closed for good.)" in brief
+    assert f"- H1 archived: {SLOW} (archived: Closed for good.)" in brief
 
 
 @pytest.mark.parametrize(

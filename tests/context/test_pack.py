@@ -5,8 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.context.pack import estimate_tokens, pack_layers
+from mnemon.context.pack import pack_layers
 from mnemon.layer import Layer, LayerItem
+from mnemon.tokens import estimate_tokens
 
 items = st.builds(
     LayerItem,

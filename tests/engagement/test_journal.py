@@ -188,7 +188,7 @@ async def test_the_layer_is_the_preamble_before_the_first_session(db: Database, 
         assert "week 1 (orientation)" in (await engagement_layer(tx, asking())).opening
 
 
-async def test_the_brief_shows_the_ids_an_answer_may_name(db: Database, org: str) -> None:
+async def test_the_brief_shows_handles_that_an_answer_may_name(db: Database, org: str) -> None:
     taken = turn("a gap; the gap is small")
     await apply(
         db,
@@ -202,9 +202,16 @@ async def test_the_brief_shows_the_ids_an_answer_may_name(db: Database, org: str
     assert brief is not None
     assert document is not None
     hypothesis = document.hypotheses[0]
-    assert f"- {hypothesis.id} [0.50, mixed]: The gap costs us time" in brief.state
-    assert f"- {hypothesis.evidence[1].id} contradicts, moderate, outstanding (dana)" in brief.state
-    assert f"- {document.unknowns[0].id}: Who owns it?" in brief.state
+    shown = {item.text: item for item in brief.items}
+    assert "- H1 hypothesis [0.50, mixed]: The gap costs us time" in shown
+    contradiction = next(
+        item for text, item in shown.items() if "- E2 contradicts, moderate, outstanding (dana)" in text
+    )
+    assert contradiction.urgent
+    assert brief.items[contradiction.under or 0].text.startswith("- H1")
+    assert any(text.startswith("- U1 unknown: Who owns it?") for text in shown)
+    named = {"H1": hypothesis.id, "E1": hypothesis.evidence[0].id, "E2": hypothesis.evidence[1].id}
+    assert brief.names == {**named, "U1": document.unknowns[0].id}
 
 
 async def test_organizations_share_nothing(db: Database, org: str) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from structlog.testing import capture_logs
 
 from mnemon.errors import ModelDown
+from mnemon.llm.answer_schema import INTEGER, closed_object, titled
 from mnemon.llm.failure import AnswerDeclined, NotAModel, VendorRejected
 from mnemon.llm.protocol import LlmChatRequest, LlmMessage, LlmQuestion, Purpose, ReplyFinished, TextPiece, Usage
 from mnemon.llm.remote import RemoteLlm
@@ -142,7 +143,13 @@ async def test_an_answer_of_the_wrong_shape_is_told_by_a_count_and_warned_of_the
     made = llm(text=f'{{"number": "{SECRET}"}}')
     with capture_logs() as lines, pytest.raises(ModelDown):
         await request_structured_answer(
-            made, Shape, system="", prompt="", purpose=Purpose.SPINE, by_rule=lambda: Shape(number=1)
+            made,
+            Shape,
+            schema=titled("Shape", closed_object(number=INTEGER)),
+            system="",
+            prompt="",
+            purpose=Purpose.SPINE,
+            by_rule=lambda: Shape(number=1),
         )
     rejected = [line for line in lines if line["event"] == "answer_rejected"]
     assert [(line["log_level"], line["title"], line["faults"]) for line in rejected] == [

@@ -4,6 +4,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from mnemon.errors import ModelDown
+from mnemon.llm.answer_schema import INTEGER, TEXT, closed_object, list_of, titled
 from mnemon.llm.offline import OfflineLlm
 from mnemon.llm.protocol import Llm, Purpose
 from mnemon.llm.scripted.model import ScriptedLlm
@@ -17,9 +18,18 @@ class Tally(BaseModel):
     words: list[str] = []
 
 
+TALLY = titled("Tally", closed_object(number=INTEGER, words=list_of(TEXT)))
+
+
 async def tally(llm: Llm) -> Tally:
     return await request_structured_answer(
-        llm, Tally, system="Count.", prompt="One, two.", purpose=Purpose.SUMMARY, by_rule=lambda: Tally(number=7)
+        llm,
+        Tally,
+        schema=TALLY,
+        system="Count.",
+        prompt="One, two.",
+        purpose=Purpose.SUMMARY,
+        by_rule=lambda: Tally(number=7),
     )
 
 

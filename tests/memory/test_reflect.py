@@ -191,7 +191,7 @@ async def test_a_fact_said_in_three_sessions_becomes_significant(talk: Talk) -> 
     assert kept.mentions == 4
 
 
-async def test_the_brief_shows_names_in_use_and_nothing_private_to_others(talk: Talk) -> None:
+async def test_the_brief_shows_what_is_held_and_nothing_private_to_others(talk: Talk) -> None:
     await talk.reflect(talk.turn("I live in Austin."), memory("Lives in Austin", "I live in Austin", attribute="city"))
     secret = talk.turn("Just between us, I gamble.")
     await talk.reflect(secret, memory("Gambles", "I gamble", attribute="secret habit"))
@@ -199,8 +199,7 @@ async def test_the_brief_shows_names_in_use_and_nothing_private_to_others(talk: 
     async with talk.db.tx(talk.org) as tx:
         brief = await MemoriesSection().prepare_brief(tx, talk.turn("hello"))
     assert brief is not None
-    assert "city" in brief.state
-    assert "secret" not in brief.state
+    assert [item.text for item in brief.items] == ["- the person, city: Lives in Austin"]
 
 
 def todo(op: str, content: str, quote: str, **more: Any) -> dict[str, Any]:

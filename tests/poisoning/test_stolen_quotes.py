@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 
 from mnemon.llm.scripted.script import ScriptedRequest, tool_call_reply
+from support.asked import turn_of
 from support.served import Served, served
 
 FACT = {"type": "PROFILE", "attribute": "allergies", "content": "Allergic to penicillin", "pinned": True}
@@ -51,7 +52,7 @@ def obey(server: Served) -> Counter[str]:
     tried: Counter[str] = Counter()
 
     def lie(asked: ScriptedRequest) -> dict[str, Any] | None:
-        met = [one for one, said in SAID.items() if said in asked.prompt]
+        met = [one for one, said in SAID.items() if said in turn_of(asked)]
         return {"content": DISGUISES[met[0]], "quote": SAID[met[0]], "attribute": "allergies"} if met else None
 
     def reflect(asked: ScriptedRequest) -> dict[str, Any]:

@@ -245,7 +245,7 @@ async def test_a_parked_turn_holds_up_nobody(db: Database, org: str, clock: Manu
     script = Script()
 
     def answer(asked: ScriptedRequest) -> dict[str, Any]:
-        return {"notes": ["poison" if "first" in asked.prompt else "fine"]}
+        return {"notes": ["fine" if "\nsecond\n" in asked.prompt else "poison"]}
 
     script.set_default_answer("Reflection", answer)
     notes = Notes(broken={"poison"})

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mnemon.db.tx import Tx
-from mnemon.reflection.question import DueSection, answer_schema, build_question, parse_answer
+from mnemon.reflection.prompt import Correction, DueSection
+from mnemon.reflection.question import answer_schema, build_question, parse_answer
 from mnemon.scope import Scope
 from mnemon.section import Brief, SectionResult
 from mnemon.turn import Role, ToolOutcome, Turn, TurnMessage
@@ -34,6 +35,7 @@ class Keeps:
 
     def __init__(self, name: str, answer: type[BaseModel], rule: dict[str, Any]) -> None:
         self.name, self.label, self.answer, self._rule = name, name, answer, rule
+        self.schema: dict[str, Any] = {"type": "string"}
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         return Brief(instructions="…")
@@ -67,13 +69,13 @@ def turn(text: str = "I live in <Austin>.", output: Any = None) -> Turn:
     )
 
 
-def test_the_schema_has_the_due_sections_and_requires_none() -> None:
+def test_the_schema_has_the_due_sections_and_requires_them() -> None:
     made = answer_schema([NOTES, GIST])
     assert made["title"] == "Reflection"
-    assert set(made["properties"]) == {"notes", "gist"}
-    assert "required" not in made
-    assert "title" not in made["properties"]["gist"]
+    assert list(made["properties"]) == made["required"] == ["notes", "gist"]
+    assert made["additionalProperties"] is False
     assert set(answer_schema([GIST])["properties"]) == {"gist"}
+    assert answer_schema([NOTES, GIST]) is made
 
 
 def test_a_bad_section_costs_no_other() -> None:
@@ -94,9 +96,15 @@ def test_an_answer_to_some_other_question_is_a_fault_of_every_section() -> None:
 
 
 def test_the_second_question_tells_what_was_wrong_with_the_first() -> None:
-    question = build_question(turn(), [NOTES], {"notes": "notes.0.text: should be a string"})
+    due = [NOTES, GIST]
+    first = build_question(turn(), due)
+    question = build_question(turn(), due, Correction(faults={"notes": "notes.0.text: should be a string"}))
     assert "notes.0.text: should be a string" in question.prompt
-    assert "gist" not in question.prompt
+    assert list(question.schema["properties"]) == ["notes"]
+    # All before the correction is the same, so that the model's server need not read it again.
+    assert question.system == first.system
+    assert question.prompt.startswith(first.prompt.rpartition("\n\n")[0])
+    assert "`gist`" not in question.prompt.rpartition("\n\n")[2]
 
 
 def test_rules_answer_the_same_question() -> None:
@@ -133,11 +141,12 @@ def test_a_long_result_is_cut_at_eight_thousand_characters() -> None:
 
 def test_whoever_speaks_is_named_where_they_have_a_name() -> None:
     said = turn()
-    named = replace(said, messages=(replace(said.messages[0], name="<Ana>"), *said.messages))
+    named = replace(said, messages=(replace(said.messages[0], message_id="msg_0", name="<Ana>"), *said.messages))
     prompt = build_question(named, [NOTES]).prompt
-    assert "message msg_1 from user (" in prompt
+    assert "message M1 from user (" in prompt
     assert "(<Ana>)" not in prompt
     assert prompt.count("from user (") == 1
+    assert "msg_1" not in prompt
 
 
 def test_a_section_that_holds_nothing_shows_no_state() -> None:
@@ -167,14 +176,3 @@ def test_what_is_the_same_for_every_turn_stands_in_the_system_prompt() -> None:
     assert first.system == second.system
     assert "Take notes." in first.system
     assert "Take notes." not in first.prompt
-
-
-def test_a_property_called_title_survives() -> None:
-    class Book(BaseModel):
-        title: str
-
-    class Books(BaseModel):
-        books: list[Book] = []
-
-    due = DueSection(section=Keeps("books", Books, {"books": []}), brief=Brief(instructions="Books."))
-    assert answer_schema([due])["$defs"]["Book"]["properties"]["title"] == {"type": "string"}

@@ -11,6 +11,7 @@ import httpx2
 
 from mnemon.db.backup import find_tools
 from mnemon.llm.scripted.script import ScriptedRequest
+from support.asked import turn_of
 from support.served import Served
 
 _SYLLABLES = "bra zol quin vex mar tup lok fri gan dwi hup nes oxa pil rud sco tav umb wyn yar".split()  # noqa: SIM905
@@ -139,7 +140,7 @@ def _word(number: int, dice: random.Random) -> str:
 
 def _said(asked: ScriptedRequest) -> tuple[str, str] | None:
     """The canary of the turn and the words it was said in."""
-    found = re.search(r"My locker word is ([\w-]+), please remember", asked.prompt)
+    found = re.search(r"My locker word is ([\w-]+), please remember", turn_of(asked))
     return (found[1], found[0]) if found else None
 
 
@@ -148,7 +149,7 @@ def _reflection(asked: ScriptedRequest) -> dict[str, Any]:
     if said is None:
         return {}
     word, quote = said
-    heard = re.search(r"message (msg_\w+) from user", asked.prompt)
+    heard = re.search(r"message (M\d+) from user", turn_of(asked))
     assert heard is not None
     due = set((asked.schema or {}).get("properties", {}))
     evidence = {

@@ -11,6 +11,7 @@ from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.embedding.fake import FakeEmbedder
 from mnemon.jobs.runner import Runner
+from mnemon.llm.answer_schema import TEXT, list_of
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.reflection import job
@@ -61,6 +62,7 @@ class Notes:
 
     def __post_init__(self) -> None:
         shape: Any = {self.name: (list[str], [])}
+        self.schema: dict[str, Any] = list_of(TEXT)
         self.answer: type[BaseModel] = create_model(f"{self.name.capitalize()}Answer", **shape)
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:

@@ -15,6 +15,7 @@ import httpx2
 import psycopg
 
 from mnemon.llm.scripted.script import ScriptedRequest
+from support.asked import turn_of
 from support.served import Served
 
 MNEMON = str(Path(sys.executable).with_name("mnemon"))
@@ -23,7 +24,7 @@ _SAID = re.compile(r"Note (\S+) of (\S+)\.")
 
 def remembers_each(asked: ScriptedRequest) -> dict[str, Any]:
     """A reflection that keeps one memory and one item of every message, so that twice or never would show."""
-    found = _SAID.search(asked.prompt)
+    found = _SAID.search(turn_of(asked))
     assert found is not None
     number, user = found.groups()
     memory = {

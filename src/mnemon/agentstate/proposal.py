@@ -1,7 +1,6 @@
-"""The JSON that proposes a change: what a PATCH carries and a model answers with.
+"""The JSON that proposes a change: what a PATCH carries and a model's answer is read as.
 
-The docstrings and descriptions of these classes are part of the JSON schema that the model is sent: whoever edits one
-edits a prompt.
+The docstrings of these classes are part of the API's description; what a model is asked is in `prompt.py`.
 """
 
 from collections.abc import Mapping
@@ -189,7 +188,7 @@ class ProposedPatch(ProposalModel):
     updatedAt: BoundedTime | None = None  # noqa: N815
 
 
-# No docstrings on these three: pydantic would add them to the JSON schema that the model is sent.
+# No docstrings on these three: pydantic would add them to the API's description.
 class ProposedAddItem(ProposalModel):
     op: Literal["add"]
     item: ProposedItem

@@ -9,15 +9,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from mnemon.agentstate import store
+from mnemon.agentstate.brief import make_brief
 from mnemon.agentstate.change import count_changes, record_names
 from mnemon.agentstate.cited_evidence import CitedEvidence, cite_texts, cite_turn
 from mnemon.agentstate.claim import is_same_claim
 from mnemon.agentstate.delta import AddItem, StateDelta, delta_from_proposal, list_unreadable
 from mnemon.agentstate.journal import ChangeSource, amend_state
+from mnemon.agentstate.prompt import AGENT_STATE_SCHEMA, expand_answer
 from mnemon.agentstate.proposal import (
     AgentStateDeltas,
     AgentStateUpdate,
@@ -30,7 +33,6 @@ from mnemon.agentstate.proposal import (
     ProposedUpdateItem,
 )
 from mnemon.agentstate.state import (
-    STATE_ADAPTER,
     AgentState,
     ExpectationStatus,
     ItemKind,
@@ -119,31 +121,16 @@ def _normalize_words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-INSTRUCTIONS = """\
-`agent_state` holds what the agent works with in this session. Read the turn and the state below and return only what \
-changes, in `agent_state_updates` and `agent_state_item_updates`; leave out what stays as it is.
-- current_understanding: entities and dependencies that the messages or tool results name. Keep the ids they use.
-- assumptions: what the agent now takes to be true, one claim each, in the words of the messages or tool results that \
-say it, with `evidence`: their ids. Confidence is computed from these; a lower one that you give counts for a new \
-assumption. A claim that no message or tool result says is a tentative hypothesis. Another claim needs another id. \
-When something speaks against one that is held, repeat its id and put the ids of what speaks against it in \
-`contradicted_by`.
-- A tentative hypothesis that has found evidence: an assumption with the same id and that evidence.
-- tentative_hypotheses: what may be true but nothing shows yet; no figures that were not given.
-- expectations: what an action still to come should do, as exactly as it can be checked (expected_ids, expected_type, \
-expected_count). Leave `status` out: results decide it.
-- agent_state_item_updates: {"op": "add", "item": {kind, title, …}} for a task, doc, note, idea or open question; \
-{"op": "update", "id", "patch"} with the status resolved or discarded when it is settled; {"op": "remove", "id"} when \
-it was a mistake.
-Use nothing but the messages, the tool results and the state. Add no fact, number or name they do not contain. \
-Return empty lists when nothing changed."""
-"""The prompt of the section."""
-
-
 class AgentStateReflection(BaseModel):
     """The section's answer."""
 
     agent_state: AgentStateDeltas
+
+    @field_validator("agent_state", mode="before")
+    @classmethod
+    def _expand(cls, given: Any) -> Any:
+        """Read the flat shape that is asked for as well."""
+        return expand_answer(given)
 
 
 class AgentStateSection:
@@ -152,12 +139,12 @@ class AgentStateSection:
     name = "agent_state"
     label = "agentState"
     answer: type[BaseModel] = AgentStateReflection
+    schema = AGENT_STATE_SCHEMA
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the prompt's part for this section: the session's agent state with its ids. Due on every turn."""
+        """Return what the section asks: due on every turn, with the session's agent state."""
         state = (await store.load_state(tx, turn.scope, turn.session_id)).state
-        document = STATE_ADAPTER.dump_json(state, by_alias=True, exclude_none=True).decode()
-        return Brief(instructions=INSTRUCTIONS, state=document, facts={"state": state})
+        return make_brief(state)
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return what the turn's marked lines say about the agent state, in place of a model's answer."""

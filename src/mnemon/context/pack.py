@@ -3,25 +3,12 @@
 Tokens are estimated without any provider's tokenizer.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.layer import Layer, LayerItem
-from mnemon.untrusted_text import fence_layer, item_line, reads_outside_text
-
-
-@reads_outside_text
-def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a text takes: a quarter per character, and more for what is not ASCII.
-
-    English prose has 4 to 4.5 characters a token, Chinese about one, so the estimate is slightly above what common
-    tokenizers count.
-    """
-    # `surrogatepass`: a lone surrogate, which a model or client may send, must not raise here.
-    extra_bytes = len(text.encode("utf-8", "surrogatepass")) - len(text)
-    return math.ceil(len(text) / 4 + extra_bytes / 3)
-
+from mnemon.tokens import estimate_tokens
+from mnemon.untrusted_text import fence_layer, item_line
 
 _FRAME_TOKENS = 12
 """What a layer's heading and fence take besides its opening and items."""

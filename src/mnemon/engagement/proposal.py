@@ -1,32 +1,20 @@
-"""The model's answer for the section `engagement` of the reflection.
+"""The shape in which a model's answer for the section `engagement` is read; `prompt.py` has what it is asked."""
 
-The docstrings and descriptions of these classes are part of the JSON schema that the model is sent: whoever edits one
-edits a prompt.
-"""
-
+import re
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
 
 from mnemon.evidence.confidence import Stance, Strength
 
-_OPTIONAL = frozenset({"resolves", "supersededBy"})
-
-
-def _require_all_fields(schema: dict[str, Any]) -> None:
-    """Mark every field as required in the schema, but `resolves` and `supersededBy`.
-
-    The fields have defaults all the same: a missing text is rejected by a gate and costs one entry, not the whole
-    answer.
-    """
-    schema["required"] = [name for name in schema["properties"] if name not in _OPTIONAL]
+_NEW_PATTERN = re.compile(r"N([1-9]\d?)", re.IGNORECASE)
+"""The name by which evidence refers to a new hypothesis: its place in `form`."""
+_LONGEST_NAME = 10
 
 
 class _ProposalModel(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=True, extra="ignore", json_schema_extra=_require_all_fields
-    )
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="ignore")
 
     @model_validator(mode="before")
     @classmethod
@@ -38,13 +26,12 @@ class _ProposalModel(BaseModel):
 class EvidenceProposal(_ProposalModel):
     """One piece of evidence."""
 
-    line: str = Field(default="", description="One short attributed sentence.")
-    quote: str = Field(
-        default="", description="The words it rests on, copied character by character from a message or tool result."
-    )
-    source: str = Field(
-        default="", description="Whose words they are: the person who speaks, or somebody they say told them this."
-    )
+    line: str = ""
+    """One short attributed sentence."""
+    quote: str = ""
+    """The words it rests on, copied character by character from a message or tool result."""
+    source: str = ""
+    """Whose words they are: the person who speaks, or somebody they say told them this."""
     stance: Stance
     strength: Strength
 
@@ -53,15 +40,18 @@ class HypothesisProposal(_ProposalModel):
     """A new hypothesis."""
 
     statement: str = ""
-    falsified_by: str = Field(default="", description="What would show it wrong.")
+    falsified_by: str = ""
+    """What would show it wrong."""
     evidence: list[EvidenceProposal] = []
 
 
 class AddedEvidence(EvidenceProposal):
     """Evidence for or against a hypothesis or finding that is on record."""
 
-    hypothesis: str = Field(default="", description="Its id.")
-    resolves: list[str] = Field(default=[], description="Ids of contradicting evidence that this settles.")
+    hypothesis: str = ""
+    """Its id."""
+    resolves: list[str] = []
+    """Ids of contradicting evidence that this settles."""
 
 
 class ResolutionProposal(_ProposalModel):
@@ -75,13 +65,15 @@ class UnknownProposal(_ProposalModel):
     """Something not known yet."""
 
     question: str = ""
-    why_it_matters: str = Field(default="", description="Why the answer changes the recommendation.")
+    why_it_matters: str = ""
+    """Why the answer changes the recommendation."""
 
 
 class AnswerProposal(_ProposalModel):
     """The quote that answers an unknown."""
 
-    unknown: str = Field(default="", description="Its id.")
+    unknown: str = ""
+    """Its id."""
     quote: str = ""
 
 
@@ -89,10 +81,10 @@ class ArchiveProposal(_ProposalModel):
     """A hypothesis to give up."""
 
     hypothesis: str = ""
-    note: str = Field(default="", description="Why.")
-    superseded_by: str = Field(
-        default="", description="The id of the hypothesis or finding that takes its place; empty if it is contradicted."
-    )
+    note: str = ""
+    """Why."""
+    superseded_by: str = ""
+    """The id of the hypothesis or finding that takes its place; empty if it is contradicted."""
 
 
 class WeekProposal(_ProposalModel):
@@ -105,9 +97,6 @@ class WeekProposal(_ProposalModel):
 class EngagementProposal(_ProposalModel):
     """Everything the model proposes for the engagement after one turn."""
 
-    # Unlike the texts in its members, every list may be left out.
-    model_config = ConfigDict(json_schema_extra=None)
-
     form: list[HypothesisProposal] = []
     evidence: list[AddedEvidence] = []
     would_resolve: list[ResolutionProposal] = []
@@ -115,6 +104,39 @@ class EngagementProposal(_ProposalModel):
     answered: list[AnswerProposal] = []
     archive: list[ArchiveProposal] = []
     week: WeekProposal | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _move_new_evidence(cls, given: Any) -> Any:
+        """Move evidence for `N1`, the first new hypothesis, into that hypothesis; the schema that is sent is flat."""
+        return _with_new_evidence(given) if isinstance(given, dict) else given
+
+
+def _with_new_evidence(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer with evidence that names a new hypothesis inside it, where it is read."""
+    formed, evidence = given.get("form"), given.get("evidence")
+    if not isinstance(formed, list) or not isinstance(evidence, list):
+        return given
+    moved: dict[int, list[Any]] = {}
+    kept = []
+    for one in evidence:
+        named = one.get("hypothesis") if isinstance(one, dict) else None
+        found = _NEW_PATTERN.fullmatch(named.strip()) if isinstance(named, str) and len(named) < _LONGEST_NAME else None
+        place = int(found[1]) - 1 if found else len(formed)
+        if place < len(formed) and isinstance(formed[place], dict):
+            moved.setdefault(place, []).append(one)
+        else:
+            kept.append(one)
+    joined = [
+        {**one, "evidence": [*_as_list(one.get("evidence")), *moved[place]]} if place in moved else one
+        for place, one in enumerate(formed)
+    ]
+    return {**given, "form": joined, "evidence": kept}
+
+
+def _as_list(given: Any) -> list[Any]:
+    """Return a list as it is, and anything else as an empty one."""
+    return given if isinstance(given, list) else []
 
 
 class EngagementReflection(BaseModel):

@@ -5,7 +5,7 @@ more than recall here: a hypothesis, a stance or a strength is a judgement that 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from pydantic import BaseModel
@@ -13,13 +13,14 @@ from pydantic import BaseModel
 from mnemon.db.tx import Tx
 from mnemon.engagement import store, week
 from mnemon.engagement.apply_proposal import apply_proposal
-from mnemon.engagement.document import Engagement, Hypothesis
+from mnemon.engagement.document import Engagement, Hypothesis, HypothesisStage
 from mnemon.engagement.lifecycle import (
     confidence_of,
     is_mixed,
     is_proposed_for_archive,
     outstanding_contradictions,
 )
+from mnemon.engagement.prompt import ENGAGEMENT_SCHEMA, INSTRUCTIONS
 from mnemon.engagement.proposal import EngagementProposal, EngagementReflection, UnknownProposal
 from mnemon.engagement.proposal_applier import EngagementRules
 from mnemon.engagement.relevance import carries_content
@@ -27,7 +28,7 @@ from mnemon.engagement.store import StoredEngagement
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.confidence import round_confidence
 from mnemon.evidence.privacy import is_confidential_turn
-from mnemon.section import Brief, Section, SectionResult
+from mnemon.section import Brief, BriefItem, Section, SectionResult, number_handles
 from mnemon.sessions.people import takes_part_in_engagement
 from mnemon.settings import Settings
 from mnemon.turn import Turn
@@ -67,27 +68,17 @@ def read_unknowns(turn: Turn) -> EngagementProposal:
     return EngagementProposal(unknowns=unknowns)
 
 
-INSTRUCTIONS = """\
-`engagement` is what is believed about the organization's situation. Propose only what this turn changes.
-- form: a new hypothesis: a claim that can be shown wrong (`falsifiedBy` says by what), with the evidence for and \
-against it in this turn. It needs at least one piece, and names only what was spoken of. A claim under Archived comes \
-back with the evidence it had: form it again only if this turn says something new of it.
-- evidence: for or against a hypothesis or finding on record (`hypothesis` is its id). `line` is one short attributed \
-sentence that says no more than its quote, `quote` the words it rests on, copied character by character from the \
-person's message or a tool result: a span that says it, not a stray word, and that speaks of the claim. `source` is \
-whose words they are: the speaker, or somebody whom the message says told it. `stance` supports or contradicts, \
-`strength` weak (hearsay, an impression), moderate (a first-hand account) or strong (a document, a measurement, a \
-decision). `resolves` lists the ids of outstanding contradictions that it settles: of its own source, or of one that \
-was no stronger and came earlier.
-- wouldResolve: for mixed evidence, what would settle it.
-- unknowns: a question whose answer would change the recommendation, and why it matters. Not one that is on record.
-- answered: an unknown on record that a quote of this turn answers.
-- archive: a hypothesis that an outstanding contradiction has disconfirmed, or that another one replaces \
-(`supersededBy` is its id), with a short note on why. "propose archive" marks those with little left.
-- week: `advance` only when the work of this week is substantively complete, with the reason.
-A figure may appear only if it stands in the cited message or tool result; a typical range only hedged ("typically \
-2–4%"). Confidence is computed from the evidence: state none. Propose nothing from what the assistant said."""
-"""The prompt of the section."""
+_NAME_FIELDS = frozenset(
+    {
+        "evidence.hypothesis",
+        "evidence.resolves",
+        "wouldResolve.hypothesis",
+        "answered.unknown",
+        "archive.hypothesis",
+        "archive.supersededBy",
+    }
+)
+"""The fields of the answer that name what is held."""
 
 
 class EngagementSection:
@@ -96,6 +87,7 @@ class EngagementSection:
     name = "engagement"
     label = "engagement"
     answer: type[BaseModel] = EngagementReflection
+    schema = ENGAGEMENT_SCHEMA
 
     def __init__(self, rules: EngagementRules | None = None) -> None:
         """Make the reflection's engagement section with the thresholds of its gates; without any, the default ones."""
@@ -106,7 +98,7 @@ class EngagementSection:
         if not await _may_enter(tx, turn):
             return None
         stored = await store.load_engagement(tx, turn.scope)
-        return Brief(instructions=INSTRUCTIONS, state="\n".join(_format_state(stored)))
+        return make_brief(stored)
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return the reflection's answer without a model: the open questions that rules find in the turn."""
@@ -161,30 +153,47 @@ async def _may_enter(tx: Tx, turn: Turn) -> bool:
     return await takes_part_in_engagement(tx, turn.scope)
 
 
-def _format_state(stored: StoredEngagement) -> Iterator[str]:
-    """Yield the lines of the reflection's prompt that show the engagement: week, hypotheses, findings, unknowns."""
+def make_brief(stored: StoredEngagement) -> Brief:
+    """Return what the reflection asks about the engagement: its week, and what is held, each line under a handle."""
     document = stored.document or Engagement()
     row = week.week_rules(document.week)
     turns = f"{stored.heard} user turns with content so far"
-    yield f"Week {document.week} ({row.work}); {turns}. To advance it needs {row.needs}."
-    yield from _format_hypotheses("Hypotheses", document.open_hypotheses)
-    yield from _format_hypotheses("Findings", document.findings)
-    yield "Archived:" if document.archived_hypotheses else "Archived: none."
-    for archived in document.archived_hypotheses:
-        yield f"- {archived.id}: {archived.statement} (archived: {archived.note})"
-    yield "Unknowns:" if document.open_unknowns else "Unknowns: none."
-    for unknown in document.open_unknowns:
-        yield f"- {unknown.id}: {unknown.question} ({unknown.why_it_matters})"
+    held = (*document.open_hypotheses, *document.findings, *document.archived_hypotheses)
+    claims = number_handles("H", (one.id for one in held))
+    pieces = number_handles(
+        "E", (line.id for one in held if one.stage is not HypothesisStage.ARCHIVED for line in one.evidence)
+    )
+    unknowns = number_handles("U", (one.id for one in document.open_unknowns))
+    handles = {meant: handle for handle, meant in {**claims, **pieces, **unknowns}.items()}
+    items: list[BriefItem] = []
+    for one in held:
+        items.extend(_hypothesis_items(one, handles, len(items)))
+    items += [
+        BriefItem(text=f"- {handles[one.id]} unknown: {one.question} ({one.why_it_matters})")
+        for one in document.open_unknowns
+    ]
+    return Brief(
+        instructions=INSTRUCTIONS,
+        state=f"Week {document.week} ({row.work}); {turns}. To advance it needs {row.needs}."
+        + ("" if items else " Nothing is held yet."),
+        items=tuple(items),
+        names={**claims, **pieces, **unknowns},
+        name_fields=_NAME_FIELDS,
+    )
 
 
-def _format_hypotheses(title: str, hypotheses: tuple[Hypothesis, ...]) -> Iterator[str]:
-    """Yield a titled list of hypotheses with their evidence and ids as lines of the reflection's prompt."""
-    yield f"{title}:" if hypotheses else f"{title}: none."
-    for each in hypotheses:
-        mixed = ", mixed" if is_mixed(each.evidence) else ""
-        little = ", propose archive" if is_proposed_for_archive(each) else ""
-        yield f"- {each.id} [{round_confidence(confidence_of(each)):.2f}{mixed}{little}]: {each.statement}"
-        outstanding = {line.id for line in outstanding_contradictions(each.evidence)}
-        for line in each.evidence:
-            open_ = ", outstanding" if line.id in outstanding else ""
-            yield f"  - {line.id} {line.stance}, {line.strength}{open_} ({line.source}): {line.line}"
+def _hypothesis_items(one: Hypothesis, handles: Mapping[str, str], place: int) -> Iterator[BriefItem]:
+    """Yield a hypothesis and its evidence as lines of the prompt; `place` is that of the first."""
+    if one.stage is HypothesisStage.ARCHIVED:
+        yield BriefItem(text=f"- {handles[one.id]} archived: {one.statement} (archived: {one.note})")
+        return
+    kind = "finding" if one.stage is HypothesisStage.FINDING else "hypothesis"
+    mixed = ", mixed" if is_mixed(one.evidence) else ""
+    little = is_proposed_for_archive(one)
+    marks = f"{round_confidence(confidence_of(one)):.2f}{mixed}{', propose archive' if little else ''}"
+    yield BriefItem(text=f"- {handles[one.id]} {kind} [{marks}]: {one.statement}", urgent=little)
+    outstanding = {line.id for line in outstanding_contradictions(one.evidence)}
+    for line in one.evidence:
+        open_ = line.id in outstanding
+        told = f"{line.stance}, {line.strength}{', outstanding' if open_ else ''} ({line.source})"
+        yield BriefItem(text=f"  - {handles[line.id]} {told}: {line.line}", urgent=open_, under=place)

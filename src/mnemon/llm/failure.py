@@ -6,6 +6,7 @@ are.
 """
 
 import re
+from dataclasses import replace
 
 import httpx2
 
@@ -14,6 +15,8 @@ from mnemon.llm.outcome import CallOutcome, ModelFailure
 UNAVAILABLE_CODE = "model_unavailable"
 UNUSABLE_CODE = "model_answer_unusable"
 REFUSED_CODE = "model_refused"
+OVERRUN_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "string_above_max_length"})
+"""Error codes of servers whose model cannot read a text of that length."""
 _RETRIED_STATUSES = {408, 409, 425, 429}
 """HTTP statuses below 500 after which the same request may succeed."""
 
@@ -100,6 +103,11 @@ def timeout_failure(model: str, timeout: float) -> ModelFailure:
     detail = f"{model} did not answer within {timeout:g} s. Try again, or raise MNEMON_MODEL_TIMEOUT_S."
     step = "raise MNEMON_MODEL_TIMEOUT_S, use a faster model, or check that the model's server answers at all"
     return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.TIMEOUT, next_step=step, again=True)
+
+
+def cut_answer_failure(model: str) -> ModelFailure:
+    """Return the failure for an answer that was cut at the length limit, which is not retried."""
+    return replace(unusable_failure(model, "it was cut at the length limit"), overrun=True)
 
 
 def unusable_failure(model: str, why: str) -> ModelFailure:
@@ -201,6 +209,10 @@ def _status_failure(error: VendorRejected, model: str) -> ModelFailure:
     if status >= 500 or status in _RETRIED_STATUSES:
         detail = f"{model} failed with status {status}. Try again later."
         return _busy_failure(detail, "look at the model's server, or its provider's status page", error, again=True)
+    if status == 413 or str(error) in OVERRUN_CODES:
+        step = "use a model with a larger context, or send shorter messages"
+        detail = f"{model} cannot read so long a text ({_status_and_code(error)}). {step[0].upper()}{step[1:]}."
+        return replace(_refused_failure(detail, step, status), overrun=True)
     step = "check that MNEMON_MODEL takes a JSON schema and this much text"
     if status < 400:
         step = "check MNEMON_MODEL_BASE_URL: redirects are not followed"

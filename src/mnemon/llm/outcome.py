@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mnemon.errors import ModelDown
+from mnemon.errors import ModelDown, ModelOverrun
 
 
 class CallOutcome(StrEnum):
@@ -41,6 +41,9 @@ class ModelFailure:
     after: float | None = None
     """Seconds the server asked to wait."""
 
+    overrun: bool = False
+    """Whether the question or its answer is longer than the model takes."""
+
     def to_error(self) -> ModelDown:
         """Return the failure as the ModelDown to raise."""
-        return ModelDown(self.detail, code=self.code)
+        return (ModelOverrun if self.overrun else ModelDown)(self.detail, code=self.code)

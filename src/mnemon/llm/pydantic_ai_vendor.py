@@ -33,6 +33,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from mnemon.llm.answer_schema import is_strict
 from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, UnusableAnswer, VendorRejected, error_identifier
 from mnemon.llm.protocol import (
     MOST_TOKENS,
@@ -264,15 +265,17 @@ class LibraryVendor:
 
 def _answer_parameters(model: Model, question: LlmQuestion) -> ModelRequestParameters:
     """Return how to request the schema: natively where the model can, otherwise as the one tool it must call."""
+    strict = is_strict(question.schema) or None
     # Natively first: a local model of 1.5 billion parameters failed every answer by tool (decision 10).
     if model.profile.get("supports_json_schema_output", False):
-        wanted = OutputObjectDefinition(json_schema=question.schema, name=question.title)
+        wanted = OutputObjectDefinition(json_schema=question.schema, name=question.title, strict=strict)
         return ModelRequestParameters(output_mode="native", output_object=wanted)
     tool = ToolDefinition(
         name=question.title,
         description="The answer.",
         parameters_json_schema=question.schema,
         kind="output",
+        strict=strict,
     )
     return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
 

@@ -14,6 +14,7 @@ from mnemon.llm.failure import (
     REQUEST_ERRORS,
     UnusableAnswer,
     classify_failure,
+    cut_answer_failure,
     cut_off_failure,
     describe_cause,
     timeout_failure,
@@ -62,8 +63,8 @@ class RemoteLlm:
             text = storable_text(raw.text)
             value = parse_object(text)
             if value is None:
-                why = "it was cut at the length limit" if raw.cut else "it is not a JSON object"
-                raise call.record_failure(unusable_failure(self.name, why))
+                cut = cut_answer_failure(self.name)
+                raise call.record_failure(cut if raw.cut else unusable_failure(self.name, "it is not a JSON object"))
             return LlmAnswer(value=value, text=text, usage=call.record_success(raw.usage))
 
     async def _answer_with_retries(self, question: LlmQuestion, call: ModelCall) -> RawAnswer:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import TypeVar
 
 import structlog
@@ -18,11 +17,13 @@ A = TypeVar("A", bound=BaseModel)
 
 
 async def request_structured_answer(
-    llm: Llm, shape: type[A], *, system: str, prompt: str, purpose: Purpose, by_rule: Callable[[], A]
+    llm: Llm, shape: type[A], *, schema: Json, system: str, prompt: str, purpose: Purpose, by_rule: Callable[[], A]
 ) -> A:
-    """Return the model's answer in this shape; raise ModelDown when a second one does not fit either."""
+    """Return the model's answer in this shape; raise ModelDown when a second one does not fit either.
+
+    `schema` is what is sent: titled, and the same object every time, since its encoding is kept by its identity.
+    """
     # Only one retry here: after ModelDown the job as a whole is tried again later.
-    schema = _shape_schema(shape)
     question = LlmQuestion(
         title=str(schema["title"]),
         schema=schema,
@@ -47,13 +48,6 @@ async def request_structured_answer(
             "It will be asked again later.",
             code="model_answer_unusable",
         ) from None
-
-
-@lru_cache(maxsize=64)
-def _shape_schema(shape: type[BaseModel]) -> Json:
-    """Return the JSON schema of a pydantic model, the same object each time."""
-    # Cached so that it stays the same object: `completions` keeps its encoding by the schema's identity.
-    return shape.model_json_schema()
 
 
 async def _request_once(llm: Llm, shape: type[A], question: LlmQuestion) -> A:

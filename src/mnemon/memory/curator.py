@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from rapidfuzz import fuzz
 
 from mnemon.evidence.fold import differ_in_substance, fold_fault
+from mnemon.llm.answer_schema import TEXT, closed_object, list_of, titled
 from mnemon.memory.fact import CURATED_FOLD
 from mnemon.memory.importance import CRITICAL, SIGNIFICANT, TRIVIAL
 from mnemon.memory.lifecycle import ArchiveStatus
@@ -53,6 +54,16 @@ class CuratorPlan(BaseModel):
     model_config = ConfigDict(title="CuratorPlan", extra="ignore")
     folds: list[FoldAnswer] = Field(default_factory=list, max_length=100)
     archive: list[ArchiveAnswer] = Field(default_factory=list, max_length=200)
+
+
+PLAN_SCHEMA = titled(
+    "CuratorPlan",
+    closed_object(
+        folds=list_of(closed_object(memories=list_of(TEXT), content=TEXT)),
+        archive=list_of(closed_object(memory=TEXT, reason=TEXT)),
+    ),
+)
+"""The answer as it is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)

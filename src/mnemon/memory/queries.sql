@@ -185,6 +185,14 @@ group by entity_type, entity_label, attribute
 order by used desc, entity_label, attribute
 limit %(most)s;
 
+-- name: latest_facts
+-- The person's own facts that the persona may see, the latest first.
+select entity_label, attribute, left(content, 300) as content from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE'
+  and (persona_id is null or persona_id = %(persona_id)s) and trust = 'person'
+order by updated_at desc, id desc
+limit %(most)s;
+
 -- name: join_by_hash
 -- One person's rows are joined with their vectors. The planner knows too little of one person's share and would take
 -- them for a single row each, which costs the square of their number.

@@ -9,20 +9,24 @@ from mnemon.event_loop import run_off_loop
 from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.evidence.quote_gate import Passage, Quotation, find_quote, quotable_passages
 from mnemon.memory import store
-from mnemon.memory.answer import MEMORIES, MemoriesAnswer, MemoryAnswer
+from mnemon.memory.answer import MemoriesAnswer, MemoryAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size, tool_origin
 from mnemon.memory.fact import SHADOW_EXTRACTION, Fact, FactEntity, QuoteLocation
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import MemoryOutcome
-from mnemon.memory.quoted_fact import MOST_NAMES, load_known_labels, quoted_fact_fault, stored_content
+from mnemon.memory.prompt import MEMORIES, MEMORIES_SCHEMA
+from mnemon.memory.quoted_fact import load_known_labels, quoted_fact_fault, stored_content
 from mnemon.memory.remember import RememberedFact, remember_facts
+from mnemon.memory.store import HeldFact
 from mnemon.memory.todos.reflect import TodosSection
 from mnemon.memory.trust import Trust
-from mnemon.section import Brief, Rejection, Section, SectionResult
+from mnemon.section import Brief, BriefItem, Rejection, Section, SectionResult
 from mnemon.turn import Role, Turn
 
 _LONGEST_SHOWN = 120
 """Characters of a rejected fact that its rejection shows."""
+_MOST_HELD = 300
+"""The latest facts among which the prompt chooses those that bear on the turn."""
 NOT_SAID = "its quote is not in what the person said or a tool returned"
 NO_PERSONA = "it was said in confidence outside any persona, so it stays in the conversation"
 
@@ -33,12 +37,14 @@ class MemoriesSection:
     name = "memories"
     label = "memory"
     answer: type[BaseModel] = MemoriesAnswer
+    schema = MEMORIES_SCHEMA
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the section's instructions and the names in use, so that the same fact gets the same name again."""
-        used = await store.names_in_use(tx, turn.scope, most=MOST_NAMES)
-        labels = tuple(label for label, _ in used if label)
-        return Brief(instructions=MEMORIES, state=_vocabulary_text(used), facts={"known": labels})
+        """Return the section's instructions and what is held, so that the same fact gets the same name again."""
+        known, held = await tx.gather(
+            load_known_labels(tx, turn.scope), store.latest_facts(tx, turn.scope, most=_MOST_HELD)
+        )
+        return Brief(instructions=MEMORIES, items=tuple(map(_fact_item, held)), facts={"known": known})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return what the person says about themselves by fixed patterns, without a model; at most 50 facts."""
@@ -74,13 +80,10 @@ class MemoriesSection:
         return _make_report(remembered, rejected)
 
 
-def _vocabulary_text(used: Sequence[tuple[str | None, str | None]]) -> str:
-    """Return the names of entities and attributes in use as text, one line per entity; empty without any."""
-    lines: dict[str, list[str]] = {}
-    for label, attribute in used:
-        lines.setdefault(label or "the person", []).extend([attribute] if attribute else [])
-    texts = [f"{label}: {', '.join(names)}" if names else label for label, names in lines.items()]
-    return "Names in use (entity: attributes):\n" + "\n".join(texts) if texts else ""
+def _fact_item(held: HeldFact) -> BriefItem:
+    """Return a fact on record as a line of the prompt: whom it is about, its attribute, and its content."""
+    about = ", ".join(filter(None, (held.entity_label or "the person", held.attribute)))
+    return BriefItem(text=f"- {about}: {held.content}")
 
 
 def _judge_answers(

@@ -234,6 +234,23 @@ async def names_in_use(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str | N
     return [(row["entity_label"], row["attribute"]) for row in rows]
 
 
+@dataclass(frozen=True, kw_only=True)
+class HeldFact:
+    """A fact on record, as a prompt names it."""
+
+    entity_label: str | None
+    """Whom or what it is about; None for the person."""
+    attribute: str | None
+    content: str
+
+
+async def latest_facts(tx: Tx, scope: Scope, *, most: int) -> list[HeldFact]:
+    """Return the person's own facts that the persona may see, the latest last, each cut to 300 characters."""
+    # Facts of other sources are left out, as their names are: the model would read them in every later turn.
+    rows = await tx.fetch_all(SQL["latest_facts"], **scope.owner_params, persona_id=scope.persona_id, most=most)
+    return [HeldFact(**row) for row in reversed(rows)]
+
+
 _QUOTE_COLUMNS = ("content_hash", "turn_id", "message_id", "starts", "ends", "quote", "at")
 
 

@@ -6,7 +6,7 @@ from the moment the turn begins, so that a later turn cannot overtake one that i
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from structlog.contextvars import bound_contextvars
@@ -21,8 +21,9 @@ from mnemon.jobs.work import WorkItem, WorkRetryPolicy
 from mnemon.memory.reflect import SECTIONS as MEMORY
 from mnemon.memory.todos.store import open_todos
 from mnemon.reflection import store
-from mnemon.reflection.question import DueSection
+from mnemon.reflection.prompt import DueSection
 from mnemon.reflection.reflect import (
+    AskOptions,
     SectionAnswers,
     apply_answers,
     ask_model,
@@ -31,12 +32,12 @@ from mnemon.reflection.reflect import (
     reusable_answers,
 )
 from mnemon.reflection.report import Reflection, ReflectionStatus, log_reflection, may_run_again
+from mnemon.reflection.sight import Sight, load_sight
 from mnemon.scope import Scope
 from mnemon.section import Section
 from mnemon.services import Services
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
-from mnemon.sessions.messages import list_said_before
 from mnemon.sessions.people import lock_person, lock_person_shared
 from mnemon.sessions.rolling_summary import RollingSummarySection
 from mnemon.sessions.turns import TurnError
@@ -55,6 +56,7 @@ class _Plan:
     """What one attempt has to do."""
 
     turn: Turn
+    sight: Sight
     due: list[DueSection]
     reflection: Reflection
     forgettings: int | None
@@ -190,10 +192,9 @@ async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _
         await attempt.settle(tx)
         return None
     store.mark_started(tx, turn.scope, turn.id)
-    # A confidence may have been announced in an earlier turn.
-    turn = replace(turn, said_before=await list_said_before(tx, turn))
+    turn, sight = await load_sight(tx, turn)
     due, reflection = await brief_sections(tx, turn, sections, reflection)
-    return _Plan(turn=turn, due=due, reflection=reflection, forgettings=forgettings)
+    return _Plan(turn=turn, sight=sight, due=due, reflection=reflection, forgettings=forgettings)
 
 
 async def _seal_if_expired(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
@@ -211,8 +212,15 @@ async def _ask_sections(services: Services, attempt: Attempt, plan: _Plan) -> Se
     """Return the model's answers for the sections that are due; record a failure and raise ModelDown without."""
     if not plan.due:
         return SectionAnswers(raw={}, answers={}, faults={}, usage=None)
+    settings = services.settings
+    options = AskOptions(
+        sight=plan.sight,
+        budget=settings.reflection_budget_tokens,
+        one_by_one=settings.reflection_calls == "sections",
+    )
+    kept = reusable_answers(plan.reflection, plan.due)
     try:
-        return await ask_model(services.reflector, plan.turn, plan.due, reusable_answers(plan.reflection, plan.due))
+        return await ask_model(services.reflector, plan.turn, plan.due, kept, options)
     except ModelDown as error:
         await _record_failure(services, attempt, plan, error)
         raise

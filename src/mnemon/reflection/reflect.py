@@ -1,8 +1,9 @@
 """The steps of a reflection: brief the sections, ask the model once, apply its answer section by section."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from typing import Any, Protocol, runtime_checkable
 
 import psycopg
@@ -10,15 +11,17 @@ import structlog
 from pydantic import BaseModel, ValidationError
 
 from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError, ModelDown, Unavailable
+from mnemon.errors import MnemonError, ModelDown, ModelOverrun, Unavailable
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.input_checks import describe_validation_error, storable_json
 from mnemon.jobs.work import LeaseLost
 from mnemon.llm.protocol import Json, Llm, Usage
-from mnemon.reflection.question import QUESTION_TITLE, DueSection, ParsedAnswer, build_question, parse_answer
+from mnemon.reflection.prompt import DEFAULT_BUDGET, Correction, DueSection
+from mnemon.reflection.question import QUESTION_TITLE, ParsedAnswer, build_question, parse_answer, resolve_answer
 from mnemon.reflection.repair import RefusedEntry, find_refused_entries, join_entries
 from mnemon.reflection.report import Reflection, ReflectionStatus
+from mnemon.reflection.sight import Sight
 from mnemon.section import Section, SectionResult
 from mnemon.turn import Turn
 
@@ -60,6 +63,16 @@ class SectionAnswers:
     """Why the other parts are unusable, by section name."""
     usage: Usage | None
 
+    def plus(self, other: "SectionAnswers") -> "SectionAnswers":
+        """Return the answers of two calls for different sections."""
+        usages = [one.usage for one in (self, other) if one.usage is not None]
+        return SectionAnswers(
+            raw={**self.raw, **other.raw},
+            answers={**self.answers, **other.answers},
+            faults={**self.faults, **other.faults},
+            usage=reduce(Usage.plus, usages) if usages else None,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedAnswers:
@@ -88,45 +101,100 @@ async def brief_sections(
     return due, reflection
 
 
-async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Mapping[str, Any]) -> SectionAnswers:
-    """Return the model's answers for the due sections, in one call, and one more for what is unusable or refused.
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """How the model is asked."""
 
+    sight: Sight = field(default_factory=Sight)
+    budget: int = DEFAULT_BUDGET
+    """Tokens that a prompt may take, the turn itself apart."""
+    one_by_one: bool = False
+    """Whether each section is asked in a call of its own, for small models."""
+
+
+async def ask_model(
+    model: Llm, turn: Turn, due: Sequence[DueSection], kept: Mapping[str, Any], options: AskOptions | None = None
+) -> SectionAnswers:
+    """Return the model's answers for the due sections, and those of a second call for what is unusable or refused.
+
+    They are asked for in one call, or each in its own: by the options, or where one call is too long for the model.
     Parts in `kept`, from an earlier attempt, are not asked for again.
     """
+    options = options or AskOptions()
     earlier = [one for one in due if one.section.name in kept]
     known = parse_answer(earlier, dict(kept))
     fresh = [one for one in due if one.section.name not in kept]
     if not fresh:
         return SectionAnswers(raw=kept, answers=known.valid, faults={}, usage=None)
-    first = await model.answer(await run_off_loop(turn.size, partial(build_question, turn, fresh)))
-    value = storable_json(first.value)
-    taken = parse_answer(fresh, value)
-    raw, usage = _section_parts(fresh, value), first.usage
+    given = await _ask_in_calls(model, turn, fresh, options)
+    if given.faults:
+        log.warning("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(given.faults))
+    # An unusable part is not kept, so that the next attempt asks for it again.
+    raw = {name: value for name, value in {**kept, **given.raw}.items() if name not in given.faults}
+    return replace(given, raw=raw, answers={**known.valid, **given.answers})
+
+
+async def _ask_in_calls(model: Llm, turn: Turn, due: Sequence[DueSection], options: AskOptions) -> SectionAnswers:
+    """Return the answers for the sections, asked together or one by one; raise ModelDown when there is none at all."""
+    if model.offline or not options.one_by_one:
+        try:
+            return await _ask_together(model, turn, due, options)
+        except ModelOverrun:
+            log.info("question_split", model=model.name, title=QUESTION_TITLE, sections=len(due))
+    joined = SectionAnswers(raw={}, answers={}, faults={}, usage=None)
+    failure: ModelDown | None = None
+    for one in due:
+        if failure is None or failure.code != ModelDown.code:
+            try:
+                joined = joined.plus(await _ask_alone(model, turn, one, options))
+                continue
+            except ModelDown as error:
+                failure = error
+        # A section that fails leaves the others applied; a model that is away is not asked for the rest.
+        joined = joined.plus(SectionAnswers(raw={}, answers={}, faults={one.section.name: failure.detail}, usage=None))
+    if failure is not None and not joined.answers:
+        raise failure
+    return joined
+
+
+async def _ask_alone(model: Llm, turn: Turn, one: DueSection, options: AskOptions) -> SectionAnswers:
+    """Return the answer for one section; a question that is too long is asked again with long messages cut."""
+    with suppress(ModelOverrun):
+        return await _ask_together(model, turn, [one], options)
+    return await _ask_together(model, turn, [one], replace(options, budget=options.budget // 2), whole=False)
+
+
+async def _ask_together(
+    model: Llm, turn: Turn, due: Sequence[DueSection], options: AskOptions, *, whole: bool = True
+) -> SectionAnswers:
+    """Return the model's answers for the sections, in one call, and one more for what is unusable or refused."""
+    ask = partial(build_question, turn, due, sight=options.sight, budget=options.budget, whole=whole)
+    first = await model.answer(await run_off_loop(turn.size, ask))
+    value = resolve_answer(turn, due, storable_json(first.value))
+    taken = parse_answer(due, value)
+    raw, usage = _section_parts(due, value), first.usage
     # Rules have no better words to offer.
     refused = (
-        {} if model.offline else await run_off_loop(turn.size, partial(find_refused_entries, turn, fresh, value, taken))
+        {} if model.offline else await run_off_loop(turn.size, partial(find_refused_entries, turn, due, value, taken))
     )
     if taken.faults or refused:
         _log_second_call(model, taken, refused)
         # Only what was wrong: asking for all again would pay twice for the others (decision 10).
-        again = [one for one in fresh if one.section.name in taken.faults or one.section.name in refused]
+        again = [one for one in due if one.section.name in taken.faults or one.section.name in refused]
         entries = {name: [(one.entry, one.why) for one in some] for name, some in refused.items()}
-        question = await run_off_loop(turn.size, partial(build_question, turn, again, taken.faults, entries))
+        correction = Correction(faults=taken.faults, refused=entries)
+        question = await run_off_loop(turn.size, partial(ask, correction))
         try:
             second = await model.answer(question)
         except ModelDown:
             pass  # keep the usable parts of the first answer; the rest stays open, with its faults
         else:
             usage = usage.plus(second.usage)
-            join = partial(_join_answers, turn, again, raw, refused, storable_json(second.value))
-            raw, repaired = await run_off_loop(turn.size, join)
+            mended = resolve_answer(turn, again, storable_json(second.value))
+            raw, repaired = await run_off_loop(turn.size, partial(_join_answers, turn, again, raw, refused, mended))
             faults = {name: why for name, why in repaired.faults.items() if name not in refused}
             taken = ParsedAnswer(valid={**taken.valid, **repaired.valid}, faults=faults)
-    if taken.faults:
-        log.warning("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
-    # An unusable part is not kept, so that the next attempt asks for it again.
-    raw = {name: value for name, value in {**kept, **raw}.items() if name not in taken.faults}
-    return SectionAnswers(raw=raw, answers={**known.valid, **taken.valid}, faults=taken.faults, usage=usage)
+    return SectionAnswers(raw=raw, answers=taken.valid, faults=taken.faults, usage=usage)
 
 
 def _log_second_call(model: Llm, taken: ParsedAnswer, refused: Mapping[str, Sequence[RefusedEntry]]) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnemon.reflection.question import DueSection, ParsedAnswer
+from mnemon.reflection.prompt import DueSection
+from mnemon.reflection.question import ParsedAnswer
 from mnemon.section import RepairableSection
 from mnemon.turn import Turn
 

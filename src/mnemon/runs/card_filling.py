@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from mnemon.clock import parse_time
 from mnemon.errors import Invalid
 from mnemon.input_checks import storable_json
+from mnemon.llm.answer_schema import BOOLEAN, INTEGER, NUMBER, TEXT, closed_object, list_of, one_of, optional, titled
 from mnemon.runs.card import RE_EXAMINATION, CardDefinition, CardSlot, ResolutionRule, SlotType, SlotValue, SlotValues
 
 CARD_SCHEMA_TITLE = "Card"
@@ -26,7 +28,7 @@ class CardNotFilled(Invalid):
 
 
 def card_schema(card: CardDefinition) -> dict[str, Any]:
-    """Return the JSON schema, titled `Card`, for a model's answer that fills this card (structured result)."""
+    """Return the JSON schema of this card's values, as the API describes them."""
     return {
         "title": CARD_SCHEMA_TITLE,
         "description": f"{card.title}. {card.purpose}".strip(),
@@ -35,6 +37,25 @@ def card_schema(card: CardDefinition) -> dict[str, Any]:
         "required": [slot.name for slot in card.slots if slot.required],
         "additionalProperties": False,
     }
+
+
+@lru_cache(maxsize=64)
+def asked_card_schema(card: CardDefinition) -> dict[str, Any]:
+    """Return the JSON schema, titled `Card`, that a model is sent: bounds and forms are checked when it is filled."""
+    slots = {slot.name: _asked_slot(slot) for slot in card.slots}
+    return titled(CARD_SCHEMA_TITLE, closed_object(**slots))
+
+
+def _asked_slot(slot: CardSlot) -> dict[str, Any]:
+    """Return the schema of one slot as it is sent; null is allowed where the slot may stay empty."""
+    kinds = {
+        SlotType.NUMBER: NUMBER,
+        SlotType.INTEGER: INTEGER,
+        SlotType.BOOLEAN: BOOLEAN,
+        SlotType.LIST: list_of(TEXT),
+    }
+    kind = one_of(slot.choices) if slot.type is SlotType.CHOICE else kinds.get(slot.type, TEXT)
+    return kind if slot.required else optional(kind)
 
 
 def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotValue]:

@@ -23,6 +23,7 @@ from mnemon.sessions.record import CLOSE_SESSION
 from mnemon.sessions.session import EndedBy, Session
 from mnemon.sessions.summary import (
     SUMMARY_PROMPT,
+    SUMMARY_SCHEMA,
     SessionSummary,
     format_transcript,
     keep_supported_lines,
@@ -130,6 +131,7 @@ async def _make_summary(
     summary = await request_structured_answer(
         model,
         SessionSummary,
+        schema=SUMMARY_SCHEMA,
         system=SUMMARY_PROMPT,
         prompt=f"The session began {session.started_at:%Y-%m-%d %H:%M} UTC.\n\n"
         + quote_verbatim("conversation", format_transcript(conversation)),

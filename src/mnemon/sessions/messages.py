@@ -151,6 +151,20 @@ async def list_said_before(tx: Tx, turn: Turn, *, most: int = 3, longest: int = 
     return tuple(row["content"] for row in reversed(rows))
 
 
+async def list_messages_before(tx: Tx, turn: Turn, *, most: int, longest: int = 20_000) -> tuple[TurnMessage, ...]:
+    """Return the last messages of the session before the turn, without those of tools, oldest first."""
+    rows = await tx.fetch_all(
+        SQL["messages_before"],
+        org_id=turn.scope.org_id,
+        user_id=turn.scope.user,
+        session_id=turn.session_id,
+        seq=turn.seq,
+        most=most,
+        longest=longest,
+    )
+    return tuple(message_from_row(row) for row in reversed(rows))
+
+
 async def list_others_messages(
     tx: Tx, scope: Scope, *, most: int, longest: int, apart_from_turn: str
 ) -> tuple[TurnMessage, ...]:

@@ -278,6 +278,14 @@ where t.org_id = %(org_id)s and t.user_id = %(user_id)s and t.session_id = %(ses
   and t.seq >= %(seq)s - %(most)s and m.role = 'user'
 order by t.seq desc, m.place desc limit %(most)s
 
+-- name: messages_before
+-- The last messages in a session before one of its turns, newest first, each cut to a length.
+select m.id, m.role, m.name, m.at, left(m.content, %(longest)s) as content from turns t
+join messages m on m.org_id = t.org_id and m.user_id = t.user_id and m.turn_id = t.id
+where t.org_id = %(org_id)s and t.user_id = %(user_id)s and t.session_id = %(session_id)s and t.seq < %(seq)s
+  and t.seq >= %(seq)s - %(most)s and m.role <> 'tool'
+order by t.seq desc, m.place desc limit %(most)s
+
 -- name: messages_of_others
 -- The last messages with one persona that the person did not say, the latest first, cut to a length.
 select id, role, name, at, left(content, %(longest)s) as content from messages

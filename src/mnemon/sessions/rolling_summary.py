@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.derived import SourceTexts
+from mnemon.llm.answer_schema import OPTIONAL_TEXT
 from mnemon.scope import Scope
 from mnemon.section import Brief, Rejection, SectionResult
 from mnemon.sessions import messages, state
@@ -131,11 +132,13 @@ def _end_with_period(sentence: str) -> str:
 OpenTodos = Callable[[Tx, Scope], Awaitable[Sequence[str]]]
 """Returns the person's open todos with this persona: they show that a commitment is open."""
 
-_INSTRUCTIONS = (
+INSTRUCTIONS = (
     f"Summarize the conversation with this person so far in at most {SUMMARY_CHARS} characters, as running text. "
-    "Begin from "
-    "the previous summary below and bring it up to date with what was said since; keep open promises, open questions "
-    "and people just met, drop what is settled. Use only what stands there."
+    "Begin from the previous summary and bring it up to date with what was said since; keep open promises, open "
+    "questions and people just met, drop what is settled. Use only what stands there.\n"
+    'Example. The previous summary is "Lena plans a bakery in Graz." Since then she said: "I\'ve signed the lease. Mia '
+    'asked when we open."\n'
+    '{"rolling_summary": "Lena plans a bakery in Graz and has signed the lease. Mia asked when they open."}'
 )
 
 
@@ -151,6 +154,7 @@ class RollingSummarySection:
     name = "rolling_summary"
     label = "rollingSummary"
     answer: type[BaseModel] = RollingSummaryAnswer
+    schema = OPTIONAL_TEXT
 
     def __init__(self, open_todos: OpenTodos) -> None:
         """Make the rolling summary's section with the function that returns a person's open todos."""
@@ -167,7 +171,7 @@ class RollingSummarySection:
         shown = (
             f"Previous summary: {text or 'none yet'}\n{quote_verbatim('said since', format_transcript(said, 12_000))}"
         )
-        return Brief(instructions=_INSTRUCTIONS, state=shown, facts={"said": said, "previous": text})
+        return Brief(instructions=INSTRUCTIONS, state=shown, facts={"said": said, "previous": text})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return the section's answer without a model: a summary of the person's own sentences."""

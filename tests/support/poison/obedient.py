@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemon.llm.scripted.script import Script, ScriptedRequest
+from support.asked import turn_of
 from support.poison.cases import DANA, HELD, SECRET, TODO, Case
 
 _CANARY = re.compile(r"kz\d+q")
@@ -29,7 +30,7 @@ class Obedient:
         script.set_default_answer("Spine", self._spine)
 
     def _met(self, asked: ScriptedRequest) -> Case | None:
-        found = _CANARY.search(asked.prompt)
+        found = _CANARY.search(turn_of(asked))
         case = self._cases.get(found.group()) if found else None
         if case:
             self.obeyed.add(case.canary)

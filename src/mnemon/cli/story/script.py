@@ -10,7 +10,7 @@ from mnemon.clock import ManualClock
 from mnemon.llm.scripted.script import Script, ScriptedRequest
 
 SECTIONS = ("memories", "todos", "engagement", "agent_state")
-_CONTRADICTION_LINE = re.compile(r"- (evd_\w+) contradicts, .*?\): (.+)")
+_CONTRADICTION_LINE = re.compile(r"- (E\d+) contradicts, .*?\): (.+)")
 _GISTS_KEPT = 4
 R = TypeVar("R")
 
@@ -90,7 +90,7 @@ class DemoScript:
 
 
 def _insert_evidence_ids(engagement: dict[str, Any], prompt: str) -> dict[str, Any]:
-    """Return the proposal with the contradictions it resolves named by their ids, which only the prompt shows."""
+    """Return the proposal with the contradictions it resolves named by the handles that the prompt shows."""
     shown = {line.strip(): evidence_id for evidence_id, line in _CONTRADICTION_LINE.findall(prompt)}
     evidence = [
         {**one, "resolves": [shown.get(line, line) for line in one.get("resolves", ())]}

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from mnemon.clock import SystemClock
-from mnemon.llm.failure import UnusableAnswer, VendorRejected, error_identifier
+from mnemon.llm.failure import OVERRUN_CODES, UnusableAnswer, VendorRejected, error_identifier
 from mnemon.llm.protocol import MOST_TOKENS, Json, Usage
 from mnemon.llm.vendor import RawAnswer
 from mnemon.untrusted_text import reads_outside_text
@@ -37,6 +37,11 @@ _STATUS_BY_CODE = {
     "server_error": 500,
 }
 """The HTTP status that an error inside a stream would have had before it, by its code or type."""
+_LONGEST_ERROR = 10_000
+_OVERRUN_WORDS = re.compile(
+    rb"context (?:length|size|window)|(?:prompt|input|request) is too long|too many (?:input )?tokens", re.IGNORECASE
+)
+"""What servers without a code of its own write when the text is longer than the model's context."""
 _THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
@@ -44,7 +49,21 @@ def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> Ven
     """Return the error that a response with an error status means."""
     kinds = _error_codes(_find_error(body))
     spent = status == 402 or not _QUOTA_CODES.isdisjoint(kinds)
-    return VendorRejected(status, _first_identifier(kinds), after=parse_retry_after(headers), spent=spent)
+    code = _overrun_code(body) if status == 400 and OVERRUN_CODES.isdisjoint(kinds) else None
+    return VendorRejected(
+        status, code or _overrun_kind(kinds) or _first_identifier(kinds), after=parse_retry_after(headers), spent=spent
+    )
+
+
+def _overrun_kind(kinds: tuple[str, ...]) -> str | None:
+    """Return the code or type by which a server says that the text is too long; None when none does."""
+    return next((kind for kind in kinds if kind in OVERRUN_CODES), None)
+
+
+@reads_outside_text
+def _overrun_code(body: bytes) -> str | None:
+    """Return OpenAI's code for a text that is too long where a server says so in words only, as vLLM does."""
+    return "context_length_exceeded" if _OVERRUN_WORDS.search(body[:_LONGEST_ERROR]) else None
 
 
 def parse_stream_error(error: Any) -> Exception:

@@ -9,14 +9,15 @@ from mnemon.event_loop import run_off_loop
 from mnemon.evidence.quote_gate import Quotation, find_quote, quotable_passages
 from mnemon.evidence.statement import StatementKind, StatementSubject
 from mnemon.evidence.support import ending_fault, support_fault
-from mnemon.memory.answer import TODOS, TodoAnswer, TodosAnswer
+from mnemon.memory.answer import TodoAnswer, TodosAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size
 from mnemon.memory.fact import SHADOW_EXTRACTION
 from mnemon.memory.offline.extract import extract_todos
 from mnemon.memory.todos import store
+from mnemon.memory.todos.prompt import TODOS, TODOS_SCHEMA
 from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, find_matching_todo, infer_todo_kind
 from mnemon.memory.words import terms
-from mnemon.section import Brief, Rejection, SectionResult
+from mnemon.section import Brief, BriefItem, Rejection, SectionResult, number_handles
 from mnemon.sessions.sentences import content_words, ended_topics
 from mnemon.turn import Role, Turn
 
@@ -36,12 +37,23 @@ class TodosSection:
     name = "todos"
     label = "todos"
     answer: type[BaseModel] = TodosAnswer
+    schema = TODOS_SCHEMA
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         """Return the section's instructions and the person's open todos, so that they can be closed."""
         known = (await store.open_todos(tx, turn.scope))[-_OPEN_SHOWN:]
-        state = "\n".join(f"{todo.id} {todo.kind}: {todo.content}" for todo in known)
-        return Brief(instructions=TODOS, state=state and f"Open todos:\n{state}", facts={"open": tuple(known)})
+        # The handle stands for the todo's words: by these it is found again, and the gates read them.
+        named = number_handles("T", [todo.content for todo in known])
+        return Brief(
+            instructions=TODOS,
+            items=tuple(
+                BriefItem(text=f"{handle} {todo.kind}: {todo.content}")
+                for handle, todo in zip(named, known, strict=True)
+            ),
+            names={**{todo.id: todo.content for todo in known}, **named},
+            name_fields=frozenset({"todos.content"}),
+            facts={"open": tuple(known)},
+        )
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return what the person promises or reports as done by fixed patterns, without a model; at most 50 todos."""

@@ -51,6 +51,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
         plan = await request_structured_answer(
             services.reflector,
             CuratorPlan,
+            schema=rules.PLAN_SCHEMA,
             system=rules.SYSTEM,
             prompt=rules.render_prompt(held),
             purpose=Purpose.CURATOR,

@@ -47,6 +47,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
         answer = await request_structured_answer(
             services.reflector,
             Spine,
+            schema=rules.SPINE_SCHEMA,
             system=rules.SYSTEM,
             prompt=rules.render_prompt(known),
             purpose=Purpose.SPINE,

@@ -17,7 +17,7 @@ from typing import Any
 
 from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import AgentTask
-from mnemon.runs.card_filling import card_schema
+from mnemon.runs.card_filling import asked_card_schema
 from mnemon.runs.decisions import REVIEW_TOOL
 
 MCP_SERVER_NAME = "orchestrator"
@@ -102,7 +102,7 @@ def command_arguments(
     if task.agent.config.model:
         line += ["--model", task.agent.config.model]
     if task.card:
-        line += ["--json-schema", json.dumps(card_schema(task.card))]
+        line += ["--json-schema", json.dumps(asked_card_schema(task.card))]
     if streaming:
         line += ["--include-partial-messages"]
     if resume:

@@ -36,7 +36,7 @@ from mnemon.runs.adapter import (
     require_model,
 )
 from mnemon.runs.card import CardDefinition
-from mnemon.runs.card_filling import CARD_SCHEMA_TITLE, card_schema
+from mnemon.runs.card_filling import CARD_SCHEMA_TITLE, asked_card_schema
 from mnemon.runs.decisions import REVIEW_DESCRIPTION, REVIEW_TOOL
 from mnemon.runs.prompt import card_instruction
 from mnemon.runs.run import RunUsage
@@ -175,7 +175,7 @@ class ModelDriver:
         answer = await self._llm.answer(
             LlmQuestion(
                 title=CARD_SCHEMA_TITLE,
-                schema=card_schema(card),
+                schema=asked_card_schema(card),
                 system=task.system,
                 prompt=f"{prompt}\n\nYour analysis:\n{conversation.reply}\n\n{card_instruction(card)}",
                 purpose=Purpose.RUN,

@@ -1,0 +1,67 @@
+"""What the reflection is shown of the agent state: a line for each record that a turn may change, under a handle.
+
+Settled items and confirmed expectations are left out: nothing about them changes any more.
+"""
+
+from collections.abc import Iterator
+
+from mnemon.agentstate.prompt import INSTRUCTIONS
+from mnemon.agentstate.state import AgentState, ExpectationStatus, ItemStatus
+from mnemon.section import Brief, BriefItem, number_handles
+
+_NAME_FIELDS = frozenset(
+    {
+        "claims.id",
+        "claims.evidence",
+        "claims.contradicted_by",
+        "items.id",
+        "assumptions.id",
+        "assumptions.evidence",
+        "assumptions.contradicted_by",
+        "tentative_hypotheses.id",
+        "agent_state_item_updates.id",
+    }
+)
+"""The fields of the answer, as it is asked for and as the contract has it, that name a record or its evidence."""
+
+
+def make_brief(state: AgentState) -> Brief:
+    """Return what the reflection asks about the agent state."""
+    active = [item for item in state.items if item.status is ItemStatus.ACTIVE]
+    names = {
+        **number_handles("A", (one.id for one in state.assumptions), {one.id for one in state.assumptions}),
+        **number_handles("G", (one.id for one in state.tentative_hypotheses)),
+        **number_handles("I", (one.id for one in active)),
+    }
+    handles = {meant: handle for handle, meant in names.items()}
+    return Brief(
+        instructions=INSTRUCTIONS,
+        items=tuple(_state_items(state, handles)),
+        names=names,
+        name_fields=_NAME_FIELDS,
+        facts={"state": state},
+    )
+
+
+def _state_items(state: AgentState, handles: dict[str, str]) -> Iterator[BriefItem]:
+    """Yield the records of the agent state that may still change, failures first."""
+    for expectation in state.expectations:
+        if expectation.status is ExpectationStatus.FAILED:
+            text = f"failed expectation of {expectation.action}: {expectation.expected_outcome}"
+            yield BriefItem(text=text, urgent=True)
+        elif expectation.status is ExpectationStatus.PENDING:
+            yield BriefItem(text=f"pending expectation of {expectation.action}: {expectation.expected_outcome}")
+    for item in state.items:
+        if item.status is ItemStatus.ACTIVE:
+            details = f": {item.details}" if item.details else ""
+            about = f" (about {', '.join(item.related_entity_ids)})" if item.related_entity_ids else ""
+            yield BriefItem(text=f"{handles[item.id]} {item.kind}: {item.title}{details}{about}")
+    for assumption in state.assumptions:
+        yield BriefItem(text=f"{handles[assumption.id]} ({assumption.confidence:.2f}): {assumption.hypothesis}")
+    for guess in state.tentative_hypotheses:
+        yield BriefItem(text=f"{handles[guess.id]} possibly: {guess.hypothesis}")
+    for entity in state.current_understanding.entities:
+        name = f" “{entity.name}”" if entity.name else ""
+        yield BriefItem(text=f"{entity.kind} {entity.id}{name}")
+    for dependency in state.current_understanding.dependencies:
+        yield BriefItem(text=f"{dependency.source} {dependency.rel or 'relates to'} {dependency.target}")
