@@ -21,6 +21,7 @@ class EntityAnswer(_Shape):
 
 
 class MemoryAnswer(_Shape):
+    op: Literal["state", "retract"] | None = None
     type: MemoryType
     content: _Words
     quote: _Words
