@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from mnemon.layer import Layer, LayerItem
+from mnemon.memory.layer import ASK_WHICH
 from mnemon.memory.words import query_terms, terms
 from mnemon.untrusted_text import reads_outside_text
 
@@ -42,6 +43,10 @@ def reply_by_rule(question: str, layers: Sequence[Layer], said: Sequence[str] = 
     if not lines:
         shared = _distinct_items(layers, (_CONVERSATION_LAYER,))
         lines = _chosen_lines([item for item in shared if wanted & frozenset(terms(item.text))])
+    unclear = [item.text for item in _distinct_items(layers, (_CONVERSATION_LAYER,)) if item.text.startswith(ASK_WHICH)]
+    if unclear:
+        listed = [text.removeprefix(ASK_WHICH).lstrip(": ") for text in unclear]
+        return _listed(f"{OFFLINE_OPENING}. Which of these is over? Say it in the words of the todo:", listed)
     if lines:
         return _listed(f"{OFFLINE_OPENING}. What is remembered about that:", lines)
     if _QUESTION.search(question) is None:

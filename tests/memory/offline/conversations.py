@@ -100,6 +100,8 @@ class ToldFact:
 def _is_about(memory: MemoryAnswer, subject: str) -> bool:
     if memory.entity is None:
         return subject == "self"
+    if memory.entity.type == "project" and subject == "self":
+        return True
     label, wanted = memory.entity.label.lower(), subject.lower()
     return label == wanted or wanted in label.split() or label in wanted.split()
 
@@ -108,6 +110,8 @@ def _is_kind(memory: MemoryAnswer, kind: str) -> bool:
     attribute = memory.attribute or ""
     if kind == "project":
         return memory.type == "PROJECT"
+    if kind in ("deadline", "launch", "event") and memory.type == "PROJECT" and attribute not in ("uses", "budget", ""):
+        return True  # its attribute is the kind of date: hearing, closing
     if FACT_TYPES.get(kind) == memory.factType:
         return True
     return any(attribute == one or attribute.startswith(f"{one}_") for one in ATTRIBUTES.get(kind, (kind,)))
@@ -154,8 +158,8 @@ def _read_fact(line: str) -> ToldFact:
     )
 
 
-def accepted_memories(text: str) -> list[MemoryAnswer]:
-    """What the rules find in a message and the gates accept."""
+def accepted_memories(text: str, known: tuple[str, ...] = ()) -> list[MemoryAnswer]:
+    """What the rules find in a message and the gates accept; `known` are the labels of entities on record."""
     message = TurnMessage(message_id="m", role=Role.USER, content=text, name=None, at=_AT)
     turn = Turn(
         id="t",
@@ -168,10 +172,10 @@ def accepted_memories(text: str) -> list[MemoryAnswer]:
     )
     sources = quotable_passages(turn)
     kept = []
-    for memory in extract_memories(text):
+    for memory in extract_memories(text, known):
         quote = find_quote(memory.quote, sources)
         entity = FactEntity(type=memory.entity.type, label=memory.entity.label) if memory.entity else None
-        if quote is not None and quoted_fact_fault(memory.content, entity, quote, turn, ()) is None:
+        if quote is not None and quoted_fact_fault(memory.content, entity, quote, turn, known) is None:
             kept.append(memory)
     return kept
 
@@ -206,8 +210,12 @@ def score_turns(turns: list[ToldTurn]) -> ConversationScore:
     """How the rules do on the turns."""
     right = made = found = told = 0
     wrong, missed = [], []
+    known: dict[str, tuple[str, ...]] = {}
     for turn in turns:
-        memories = accepted_memories(turn.text)
+        # What was said before is on record, as it is where people talk.
+        memories = accepted_memories(turn.text, known.get(turn.who, ()))
+        labels = (memory.entity.label for memory in memories if memory.entity)
+        known[turn.who] = (*known.get(turn.who, ()), *labels)
         for memory in memories:
             made += 1
             if any(fact.is_told_by(memory) for fact in turn.facts):
