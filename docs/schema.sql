@@ -347,6 +347,11 @@ CREATE TABLE public.memories (
     trust_level text,
     origin text,
     claim_of text,
+    slot text,
+    entity_labels text[],
+    entity_roles text[],
+    dates text[],
+    unpinned_importance smallint,
     CONSTRAINT memories_archive_reason_check CHECK ((archive_reason = ANY (ARRAY['outdated'::text, 'wrong'::text, 'folded'::text, 'unwanted'::text]))),
     CONSTRAINT memories_check CHECK (((NOT pinned) OR ((importance = 3) AND (status = 'ACTIVE'::text)))),
     CONSTRAINT memories_check1 CHECK (((status = 'ARCHIVED'::text) = ((archive_reason IS NOT NULL) AND (archived_at IS NOT NULL)))),
@@ -366,6 +371,10 @@ ALTER TABLE ONLY public.memories ALTER COLUMN source SET STATISTICS 0;
 ALTER TABLE ONLY public.memories ALTER COLUMN note SET STATISTICS 0;
 ALTER TABLE ONLY public.memories ALTER COLUMN origin SET STATISTICS 0;
 ALTER TABLE ONLY public.memories ALTER COLUMN claim_of SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN slot SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN entity_labels SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN entity_roles SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN dates SET STATISTICS 0;
 
 CREATE TABLE public.memory_provenance (
     org_id text NOT NULL,
@@ -1020,6 +1029,8 @@ CREATE INDEX engagement_turns_subject ON public.engagement_turns USING btree (or
 CREATE INDEX forgotten_subject ON public.forgotten USING btree (org_id, subject);
 
 CREATE INDEX memories_by_id ON public.memories USING btree (org_id, id);
+
+CREATE INDEX memories_by_slot ON public.memories USING btree (org_id, user_id, slot);
 
 CREATE INDEX memories_claims ON public.memories USING btree (org_id, user_id, claim_of) WHERE (claim_of IS NOT NULL);
 

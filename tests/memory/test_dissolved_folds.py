@@ -53,7 +53,7 @@ async def active(tx: Tx, scope: Scope) -> dict[str, StoredMemory]:
 async def test_a_withdrawn_source_does_not_live_on_in_a_fold_of_folds(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         ids = await remember(
-            tx, ann, fact(CELLO, "plays", source="user:bob"), fact(OSLO, "home"), fact(TEA, "drink", pinned=None)
+            tx, ann, fact(CELLO, "part", source="user:bob"), fact(OSLO, "home"), fact(TEA, "drink", pinned=None)
         )
         inner = await fold(tx, ann, ids[:2], CELLO, OSLO)
         outer = await fold(tx, ann, [inner, ids[2]], CELLO, OSLO, TEA)
@@ -67,8 +67,8 @@ async def test_a_withdrawn_source_does_not_live_on_in_a_fold_of_folds(db: Databa
 
 async def test_what_a_withdrawn_source_had_replaced_comes_back_out_of_a_fold(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        ids = await remember(tx, ann, fact("Mia plays the flute", "plays"), fact(OSLO, "home"))
-        await remember(tx, ann, fact(CELLO, "plays", source="app"))
+        ids = await remember(tx, ann, fact("Mia plays the flute", "part"), fact(OSLO, "home"))
+        await remember(tx, ann, fact(CELLO, "part", source="app"))
         made = await fold(tx, ann, ids, CELLO, OSLO)
         await edit_memory(tx, ann, made, MemoryEdit(pinned=True, source=Trust.OPERATOR))
         await withdraw_source(tx, ann, "app")
@@ -79,7 +79,7 @@ async def test_what_a_withdrawn_source_had_replaced_comes_back_out_of_a_fold(db:
 
 async def test_withdrawing_the_curator_gives_back_what_it_folded(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        ids = await remember(tx, ann, fact(CELLO, "plays"), fact(OSLO, "home"))
+        ids = await remember(tx, ann, fact(CELLO, "part"), fact(OSLO, "home"))
         await fold(tx, ann, ids, CELLO, OSLO)
         await withdraw_source(tx, ann, CURATED_FOLD)
         assert (await active(tx, ann)).keys() == {CELLO, OSLO}
@@ -89,7 +89,7 @@ async def test_withdrawing_the_curator_gives_back_what_it_folded(db: Database, a
 @pytest.mark.parametrize("way", ["stated", "edited", "version"])
 async def test_a_replaced_fragment_leaves_its_fold_and_the_fold_goes(db: Database, ann: Scope, way: str) -> None:
     async with db.tx(ann.org_id) as tx:
-        ids = await remember(tx, ann, fact("Mia lives in Bergen", "home"), fact(CELLO, "plays"))
+        ids = await remember(tx, ann, fact("Mia lives in Bergen", "home"), fact(CELLO, "part"))
         await remember(tx, ann, fact(OSLO, "home"))
         made = await fold(tx, ann, ids, OSLO, CELLO)
         if way == "stated":
@@ -106,7 +106,7 @@ async def test_a_replaced_fragment_leaves_its_fold_and_the_fold_goes(db: Databas
 
 async def test_a_repeated_fragment_leaves_its_fold_as_it_is(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        ids = await remember(tx, ann, fact(CELLO, "plays"), fact(OSLO, "home"))
+        ids = await remember(tx, ann, fact(CELLO, "part"), fact(OSLO, "home"))
         made = await fold(tx, ann, ids, CELLO, OSLO)
         await remember_facts(tx, ann, [fact(OSLO, "home")], extracted=True)
         assert [one.id for one in (await active(tx, ann)).values()] == [made]
@@ -114,7 +114,7 @@ async def test_a_repeated_fragment_leaves_its_fold_as_it_is(db: Database, ann: S
 
 async def test_forgetting_an_edited_fold_forgets_its_fragments(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        ids = await remember(tx, ann, fact(CELLO, "plays"), fact(OSLO, "home"))
+        ids = await remember(tx, ann, fact(CELLO, "part"), fact(OSLO, "home"))
         made = await fold(tx, ann, ids, CELLO, OSLO)
         await edit_memory(tx, ann, made, MemoryEdit(content=f"{CELLO}; {OSLO}, Norway", source=Trust.OPERATOR))
         receipt = await forget_memory(tx, ann, made)
@@ -124,7 +124,7 @@ async def test_forgetting_an_edited_fold_forgets_its_fragments(db: Database, ann
 
 async def test_forgetting_an_undone_fold_leaves_the_memories_that_stand_again(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        ids = await remember(tx, ann, fact(CELLO, "plays"), fact(OSLO, "home"))
+        ids = await remember(tx, ann, fact(CELLO, "part"), fact(OSLO, "home"))
         made = await fold(tx, ann, ids, CELLO, OSLO)
         await unfold_memory(tx, ann, made)
         receipt = await forget_memory(tx, ann, made)
@@ -134,6 +134,6 @@ async def test_forgetting_an_undone_fold_leaves_the_memories_that_stand_again(db
 
 async def test_a_memory_that_only_names_the_curator_is_no_fold(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        (made,) = await remember(tx, ann, fact(CELLO, "plays", source=CURATED_FOLD))
+        (made,) = await remember(tx, ann, fact(CELLO, "part", source=CURATED_FOLD))
         with pytest.raises(Conflict, match="not a fold"):
             await unfold_memory(tx, ann, made)

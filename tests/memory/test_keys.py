@@ -82,7 +82,8 @@ def test_a_key_has_its_parts_and_never_more(
     assert parts[1] == (entity.type if entity else "person")
     assert parts[2] == (make_slug(entity.label) if entity else "self")
     assert parts[3] == fact_type
-    assert parts[4:] == ([make_slug(attribute)] if attribute else [] if entity else [content_hash(content)])
+    plain = entity is not None and fact_type is FactType.RELATIONSHIP
+    assert parts[4:] == ([make_slug(attribute)] if attribute else [] if plain else [content_hash(content)])
 
 
 @given(contents, contents)

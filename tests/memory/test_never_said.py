@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mnemon.memory.batch import FactBatch
 from mnemon.memory.claims import group_claims
 from mnemon.memory.fact import Fact, MemoryType
 from mnemon.memory.keys import normalize_content
 from mnemon.memory.lifecycle import AGREED, WITHDRAWN, ArchiveReason, ArchiveStatus, has_same_words
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryOutcome, WriteStamp
-from mnemon.memory.remember import FactBatch
 from mnemon.memory.sources.withdrawal_rules import withdrawal_changes
 from mnemon.memory.trust import Trust
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemon.memory.batch import FactBatch
 from mnemon.memory.fact import Fact, MemoryType
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.plan import WriteStamp, create_memory, update_memory
-from mnemon.memory.remember import FactBatch
 from mnemon.memory.spine import source_of_memory
 from mnemon.memory.trust import (
     Trust,

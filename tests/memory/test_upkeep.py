@@ -65,7 +65,7 @@ def fact(content: str, label: str | None = None, *, kind: FactType = FactType.FA
 
 
 FRAGMENTS = [
-    fact("John plays chess", "John", kind=FactType.HABIT),
+    fact("John walks to work", "John", kind=FactType.HABIT),
     fact("John drinks tea", "John", kind=FactType.PREFERENCE),
     fact("John has a red bike", "John"),
     fact("John gets lost easily", "John", kind=FactType.FRICTION),
@@ -102,14 +102,14 @@ async def test_every_fold_stands_for_itself_and_is_undone_by_itself(db: Database
         ids = [one.memory.id for one in held]
         plan = CuratorPlan(
             folds=[
-                FoldAnswer(memories=ids[:2], content="John plays chess; John drinks tea"),
+                FoldAnswer(memories=ids[:2], content="John walks to work; John drinks tea"),
                 FoldAnswer(memories=ids[2:], content="John has a red bike; John gets lost easily"),
             ]
         )
         run = await apply_plan(tx, ann, plan, made_by="scripted")
     assert len(set(run.folded)) == 2
     async with db.tx(ann.org_id) as tx:
-        both = "John has a red bike; John gets lost easily; John plays chess; John drinks tea"
+        both = "John has a red bike; John gets lost easily; John walks to work; John drinks tea"
         further = CuratorPlan(folds=[FoldAnswer(memories=list(run.folded), content=both)])
         again = await apply_plan(tx, ann, further, made_by="scripted")
         (whole,) = again.folded
@@ -124,13 +124,13 @@ async def test_every_fold_stands_for_itself_and_is_undone_by_itself(db: Database
     assert {one.id for one in undone.restored} == set(ids[:2])
 
 
-@pytest.mark.parametrize("change", [{"pinned": True}, {"importance": 2}, {"content": "John plays chess at night"}])
+@pytest.mark.parametrize("change", [{"pinned": True}, {"importance": 2}, {"content": "John walks to work at night"}])
 async def test_a_later_fold_leaves_an_earlier_one_as_somebody_changed_it(
     db: Database, ann: Scope, change: dict[str, Any]
 ) -> None:
     async with db.tx(ann.org_id) as tx:
         ids = [one.memory.id for one in await remember_facts(tx, ann, FRAGMENTS)]
-        first = CuratorPlan(folds=[FoldAnswer(memories=ids[:2], content="John plays chess; John drinks tea")])
+        first = CuratorPlan(folds=[FoldAnswer(memories=ids[:2], content="John walks to work; John drinks tea")])
         (fold,) = (await apply_plan(tx, ann, first, made_by="scripted")).folded
         kept = await edit_memory(tx, ann, fold, MemoryEdit(**change, source=Trust.OPERATOR))
         second = CuratorPlan(folds=[FoldAnswer(memories=ids[2:], content="John has a red bike; John gets lost easily")])
@@ -147,8 +147,8 @@ async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db: Databa
         ids = [one.memory.id for one in held]
         plan = CuratorPlan(
             folds=[
-                FoldAnswer(memories=[ids[0], ids[2]], content="John plays chess"),
-                FoldAnswer(memories=ids[:2], content="John plays chess for money"),
+                FoldAnswer(memories=[ids[0], ids[2]], content="John walks to work"),
+                FoldAnswer(memories=ids[:2], content="John walks to work for money"),
             ]
         )
         run = await apply_plan(tx, ann, plan, made_by="scripted")
@@ -208,7 +208,7 @@ async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_per
     assert (spine.version, spine.message_count) == (1, 21)
     texts = {part: [line.text for line in lines] for part, lines in spine.lines.items()}
     assert texts[SpinePart.PROFILE] == ["Lives in Austin, Texas"]
-    assert texts[SpinePart.PEOPLE] == ["John plays chess"]
+    assert texts[SpinePart.PEOPLE] == ["John walks to work"]
     assert texts[SpinePart.OPEN_LOOPS] == ["Which bank to use"]
     clock.advance(timedelta(hours=1))
     await said(db, ann, 20)

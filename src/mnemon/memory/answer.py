@@ -23,6 +23,7 @@ class EntityAnswer(_Shape):
 
 
 class MemoryAnswer(_Shape):
+    op: Literal["state", "retract"] | None = None
     type: MemoryType
     content: _Words
     quote: _Words
@@ -59,6 +60,9 @@ assistant said, nothing from the state shown to you, no guesses. For each:
   than the quote says: the same people, figures and dates, the same "not", "maybe" or "used to".
 - quote: all the words it rests on, copied character by character from the person's message or the tool result.
   No quote, no entry.
+- op: state; retract when the person says that something is no longer so ("I no longer live in Austin", "Rex died"):
+  content is then the fact as it was ("Lives in Austin"), quote the words that end it. A new value ("I moved to
+  Boston") is stated, nothing is retracted for it.
 - entity: who or what it is about, {type: person|place|org|project, label}; left out for the person themselves.
 - factType: fact, preference, relationship, friction or habit.
 - attribute: what the fact is a value of, in one or two words ("city", "employer", "favourite drink"), the same

@@ -34,6 +34,11 @@ class FactType(StrEnum):
     HABIT = "habit"
 
 
+class FactOp(StrEnum):
+    STATE = "state"
+    RETRACT = "retract"
+
+
 SHADOW_EXTRACTION = "shadow_extraction"
 SEEDED_PROFILE = "seeded_profile"
 CURATED_FOLD = "curated_fold"
@@ -88,6 +93,19 @@ class Fact:
     ground: QuoteLocation | None = None
     sources: tuple[str, ...] = ()
     """Ids of the memories it was merged from."""
+    op: FactOp = FactOp.STATE
+    """Whether it is stated or taken back: a retracted fact is no longer so."""
+    ended_by: str | None = None
+    """The words that take a retracted fact back; None: those it was said in."""
+    slot: str | None = None
+    """Of whose attribute it is a value (`slots`); empty: of none that is known; None: not read yet."""
+    key: str | None = None
+    """The memory key that it is stored under; None: the one that follows from its fields."""
+
+    @property
+    def ending_words(self) -> str:
+        """Return the words that take a retracted fact back."""
+        return self.ended_by or (self.ground.quote if self.ground else self.content)
 
     @property
     def quoted_text(self) -> str | None:

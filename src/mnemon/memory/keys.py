@@ -79,8 +79,8 @@ def memory_key(
 ) -> str:
     """Return a fact's key, `people|person|john_doe|relationship`, with `|attribute` if the fact names one.
 
-    Without an entity the person is meant. Without an entity and an attribute the content's hash takes the attribute's
-    place, so that nothing is overwritten.
+    Without an entity the person is meant. Without an attribute the content's hash takes its place, so that nothing is
+    overwritten; what somebody is to the person needs none.
     """
     entity_type = entity.type if entity else EntityType.PERSON
     primary = make_slug(entity.label) if entity else SELF
@@ -88,15 +88,14 @@ def memory_key(
     named = make_slug(attribute) if attribute else ""
     if named:
         parts.append(named)
-    # With an entity, facts of one type without an attribute replace each other; about the person they are kept apart.
-    elif entity is None:
+    elif entity is None or fact_type is not FactType.RELATIONSHIP:
         parts.append(content_hash(content))
     return "|".join(parts)
 
 
 def key_of_fact(fact: Fact) -> str:
     """Return the memory key under which a fact is stored."""
-    return memory_key(
+    return fact.key or memory_key(
         type=fact.type,
         fact_type=fact.fact_type,
         content=fact.content,

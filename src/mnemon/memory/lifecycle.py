@@ -11,6 +11,7 @@
     same key, newer: the statement becomes current, the earlier text a superseded version
     same key, older: the statement becomes a past version, the current text stays
     same words:      one more mention
+    taken back:      archived as outdated, with the words that ended it; pinned, it stays and is shown the words
 
 A pinned memory is never archived.
 """
@@ -58,6 +59,10 @@ WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
 """The note of a memory that was a claim before, until it is stated anew."""
 
 
+_LONGEST_ENDING = 400
+"""Characters of the words that ended a memory that its note keeps."""
+
+
 def status_after_archive(*, pinned: bool) -> ArchiveStatus:
     """Return a memory's status after archiving; raise Conflict for a pinned one."""
     if pinned:
@@ -90,6 +95,12 @@ def may_revive(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> b
 def archive_note(reason: ArchiveReason) -> str:
     """Return in words why an archived memory stays archived, or why its text became a past version."""
     return f"archived as {reason}"
+
+
+def ended_note(words: str) -> str:
+    """Return the note of a memory that was taken back, with the words that ended it."""
+    shown = words if len(words) <= _LONGEST_ENDING else f"{words[: _LONGEST_ENDING - 1]}…"
+    return f"ended: “{shown}”"
 
 
 def folded_note(fold_id: str) -> str:

@@ -1,6 +1,6 @@
 """A stored memory: the current fact under its key, the versions that it replaced, and where it was said."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
@@ -84,6 +84,16 @@ class StoredMemory:
     """When it was last said or changed; recency is counted from here."""
     revision: int
     """The person's revision after its last change."""
+    entity_labels: tuple[str, ...] | None = None
+    """The name of each of its entities, in the order of `entity_refs`; None: it has one, which it is about."""
+    entity_roles: tuple[str, ...] | None = None
+    """What each of them is in the fact: `about`, or the attribute whose value it is."""
+    dates: tuple[str, ...] | None = None
+    """The days that relative dates in its text mean, each as `tomorrow: 2026-05-05`."""
+    unpinned_importance: int | None = None
+    """The importance that it has again once it is unpinned; None: it is not pinned."""
+    slot: str | None = field(default=None, compare=False)
+    """Of whose attribute it is a value (`slots`); empty: of none that is known; None: not read yet."""
     provenance: tuple[Provenance, ...] = ()
     """The latest statements of its current text, newest first."""
 

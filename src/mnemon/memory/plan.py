@@ -116,6 +116,7 @@ def create_memory(
         version=1,
         versions=1,
         sources=fact.sources,
+        slot="" if claim_of else fact.slot,
         created_at=stamp.at,
         updated_at=stamp.at,
         revision=stamp.revision,

@@ -17,6 +17,29 @@ select f.* from memories c
 join memories f on f.org_id = c.org_id and f.user_id = c.user_id and f.persona_id = c.persona_id and f.memory_key = c.claim_of
 where c.org_id = %(org_id)s and c.user_id = %(user_id)s and c.claim_of = any(%(facts)s);
 
+-- name: without_slot
+-- What has not been read yet as a value of an attribute.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and slot is null
+order by id limit %(most)s;
+
+-- name: set_slot
+update memories set slot = %(slot)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s;
+
+-- name: in_slots
+-- The values of these attributes, globally or for the persona.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and slot = any(%(slots)s)
+  and (persona_id is null or persona_id = %(persona_id)s);
+
+-- name: active_of
+-- What may be taken back: the latest active memories, globally or for the persona.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and claim_of is null
+  and (persona_id is null or persona_id = %(persona_id)s)
+order by updated_at desc, id limit %(most)s;
+
 -- name: under_key
 -- What is held under the key for any persona, and the claims that contradict it.
 select * from memories
@@ -51,13 +74,15 @@ insert into memories (
   org_id, user_id, id, persona_id, type, content, entity_refs, entity_label, entity_type, fact_type, attribute,
   importance, pinned, memory_key, source, origin, trust, trust_level, claim_of, status, archive_reason, archived_at, note,
   confidence, mentions,
-  valid_from, valid_to, stated_at, version, versions, sources, revision, created_at, updated_at, recorded_at)
+  valid_from, valid_to, stated_at, version, versions, sources, slot, entity_labels,
+  entity_roles, dates, unpinned_importance, revision, created_at, updated_at, recorded_at)
 values (
   %(org_id)s, %(user_id)s, %(id)s, %(persona_id)s, %(type)s, %(content)s, %(entity_refs)s, %(entity_label)s,
   %(entity_type)s, %(fact_type)s, %(attribute)s, %(importance)s, %(pinned)s, %(memory_key)s, %(source)s, %(origin)s,
   %(trust)s, %(trust_level)s, %(claim_of)s,
   %(status)s, %(archive_reason)s, %(archived_at)s, %(note)s, %(confidence)s, %(mentions)s, %(valid_from)s, %(valid_to)s,
-  %(stated_at)s, %(version)s, %(versions)s, %(sources)s, %(revision)s, %(created_at)s, %(updated_at)s, %(now)s);
+  %(stated_at)s, %(version)s, %(versions)s, %(sources)s, %(slot)s, %(entity_labels)s,
+  %(entity_roles)s, %(dates)s, %(unpinned_importance)s, %(revision)s, %(created_at)s, %(updated_at)s, %(now)s);
 
 -- name: update_memory
 update memories set
@@ -65,7 +90,9 @@ update memories set
   pinned = %(pinned)s, memory_key = %(memory_key)s, claim_of = %(claim_of)s, source = %(source)s, origin = %(origin)s, trust = %(trust)s, trust_level = %(trust_level)s, status = %(status)s,
   archive_reason = %(archive_reason)s, archived_at = %(archived_at)s, note = %(note)s, confidence = %(confidence)s,
   mentions = %(mentions)s, valid_from = %(valid_from)s, valid_to = %(valid_to)s, stated_at = %(stated_at)s,
-  version = %(version)s, versions = %(versions)s, sources = %(sources)s, revision = %(revision)s,
+  version = %(version)s, versions = %(versions)s, sources = %(sources)s, slot = %(slot)s, revision = %(revision)s,
+  entity_labels = %(entity_labels)s, entity_roles = %(entity_roles)s, dates = %(dates)s,
+  unpinned_importance = %(unpinned_importance)s,
   updated_at = %(updated_at)s
 where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s;
 

@@ -8,10 +8,11 @@ from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
 from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.evidence.quote_gate import Passage, Quotation, find_quote, quotable_passages
+from mnemon.evidence.retracted import retraction_fault
 from mnemon.memory import store
 from mnemon.memory.answer import MEMORIES, MemoriesAnswer, MemoryAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size, tool_origin
-from mnemon.memory.fact import SHADOW_EXTRACTION, Fact, FactEntity, QuoteLocation
+from mnemon.memory.fact import SHADOW_EXTRACTION, Fact, FactEntity, FactOp, QuoteLocation
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.quoted_fact import MOST_NAMES, load_known_labels, quoted_fact_fault, stored_content
@@ -52,10 +53,7 @@ class MemoriesSection:
         sources = quotable_passages(turn)
         found = [(one, find_quote(one.quote, sources)) for one in MemoriesAnswer.model_validate(answer).memories]
         known: Sequence[str] = brief.facts.get("known", ())
-        return [
-            NOT_SAID if quote is None else quoted_fact_fault(one.content, _entity_of(one), quote, turn, known)
-            for one, quote in found
-        ]
+        return [NOT_SAID if quote is None else _support_fault(one, quote, turn, known) for one, quote in found]
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Remember, as of the turn's time, the facts that pass the quote gate; reject the others."""
@@ -112,7 +110,7 @@ def _judge_answer(
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
     entity = _entity_of(one)
-    if fault := quoted_fact_fault(one.content, entity, found, turn, known):
+    if fault := _support_fault(one, found, turn, known):
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=fault)
     private = confidential or bool(one.private)
     # Without a persona it could only be stored for all of them, which is the opposite of confidence.
@@ -121,7 +119,7 @@ def _judge_answer(
     trust, origin = _attribution_of(found, other_author)
     return Fact(
         type=one.type,
-        content=stored_content(one.content, found),
+        content=one.content if _op_of(one) is FactOp.RETRACT else stored_content(one.content, found),
         entity=entity,
         fact_type=one.factType,
         attribute=one.attribute,
@@ -130,7 +128,20 @@ def _judge_answer(
         origin=origin,
         private=private,
         ground=_quote_location(found, turn),
+        op=_op_of(one),
     )
+
+
+def _op_of(one: MemoryAnswer) -> FactOp:
+    """Return whether a proposed memory is stated or taken back."""
+    return FactOp.RETRACT if one.op == "retract" else FactOp.STATE
+
+
+def _support_fault(one: MemoryAnswer, found: Quotation, turn: Turn, known: Sequence[str]) -> str | None:
+    """Return why the quote does not support the fact, or does not take it back; None when it does."""
+    if _op_of(one) is FactOp.RETRACT:
+        return retraction_fault(one.content, found)
+    return quoted_fact_fault(one.content, _entity_of(one), found, turn, known)
 
 
 def _entity_of(one: MemoryAnswer) -> FactEntity | None:

@@ -22,6 +22,9 @@ MOST_PROVENANCE = 20
 _ROWS_BETWEEN_PAUSES = 200
 """Rows converted between two pauses for other tasks, about 2 ms: recall reads up to 1,500 ahead, a batch has 1,000."""
 
+_MOST_UNREAD = 20_000
+"""Memories whose slots are filled in at one writing."""
+
 StatementKey = tuple[str, str, int, int, str]
 """One recorded statement: memory, message, start, end, content hash."""
 
@@ -40,6 +43,32 @@ async def with_claims(tx: Tx, scope: Scope, keys: Iterable[str], facts: Iterable
     named = {"keys": list(set(keys)), "facts": list(set(facts))}
     rows = await tx.fetch_all(SQL["with_claims"], **scope.owner_params, persona_id=scope.persona_id, **named)
     return list({row["id"]: memory_of(row) for row in rows}.values())
+
+
+async def without_slot(tx: Tx, scope: Scope) -> list[StoredMemory]:
+    """Return the person's memories that have not been read yet as a value of an attribute."""
+    rows = await tx.fetch_all(SQL["without_slot"], **scope.owner_params, most=_MOST_UNREAD)
+    return [memory_of(row) for row in rows]
+
+
+async def set_slots(tx: Tx, scope: Scope, slots: Sequence[tuple[str, str]]) -> None:
+    """Store the slot of each memory, given as id and slot."""
+    if slots:
+        await tx.execute_many(SQL["set_slot"], [{**scope.owner_params, "id": id_, "slot": slot} for id_, slot in slots])
+
+
+async def in_slots(tx: Tx, scope: Scope, slots: Sequence[str]) -> list[StoredMemory]:
+    """Return the memories in these slots that the scope's persona may see."""
+    if not slots:
+        return []
+    rows = await tx.fetch_all(SQL["in_slots"], **scope.owner_params, persona_id=scope.persona_id, slots=list(slots))
+    return [memory_of(row) for row in rows]
+
+
+async def active_of(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
+    """Return the latest active memories that the scope's persona may see, without claims."""
+    rows = await tx.fetch_all(SQL["active_of"], **scope.owner_params, persona_id=scope.persona_id, most=most)
+    return [memory_of(row) for row in rows]
 
 
 async def by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[StoredMemory]:
@@ -268,7 +297,8 @@ def _version_of(row: Row) -> MemoryVersion:
 def _memory_params(scope: Scope, memory: StoredMemory, now: datetime) -> dict[str, object]:
     """Return the parameters of the statements that insert or update a memory."""
     row = {name: value for name, value in vars(memory).items() if name != "provenance"}
-    lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources)}
+    named = ("entity_refs", "sources", "entity_labels", "entity_roles", "dates")
+    lists = {name: None if row[name] is None else list(row[name]) for name in named}
     return {**row, **lists, **_trust_columns(memory.trust), **scope.owner_params, "now": now}
 
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 
+from mnemon.memory.batch import FactBatch
 from mnemon.memory.fact import Fact, FactEntity
+from mnemon.memory.keys import original_key
 from mnemon.memory.lifecycle import ARCHIVE_NOTES, WITHDRAWN, ArchiveStatus, has_same_words
 from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.placing import MemoryPlace
 from mnemon.memory.plan import WriteStamp
-from mnemon.memory.remember import FactBatch, MemoryPlace
 from mnemon.memory.repeats import has_time_of_other
 from mnemon.memory.trust import Trust
 
@@ -39,6 +41,7 @@ def held_without_source(
         return {}
     first = rows[0]
     entity = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
+    key = original_key(first.claim_of or first.memory_key)
     batch = FactBatch.empty(WriteStamp(at=statements[0].at, now=statements[0].at, revision=0))
     numbers = count(1)
     for one in statements:
@@ -57,6 +60,7 @@ def held_without_source(
             trust=one.trust,
             origin=one.origin,
             private=one.persona_id is not None,
+            key=key,
         )
         # The replay is only compared with the stored rows, so the ids just have to differ.
         batch.apply_fact(0, fact, lambda kind: f"{kind}_{next(numbers)}")

@@ -16,6 +16,7 @@ from mnemon.memory.keys import key_of_fact
 from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.remember import remember_facts
+from mnemon.memory.slots import complete_fact, own_key
 from mnemon.memory.upkeep import store
 from mnemon.scope import Scope
 from mnemon.untrusted_text import reads_outside_text
@@ -109,13 +110,18 @@ async def seed_entries(tx: Tx, scope: Scope) -> list[SeedEntry]:
 
 async def _archive_removed(tx: Tx, scope: Scope, gone: Sequence[SeedEntry], wanted: Sequence[SeedEntry]) -> int:
     """Archive seeded memories whose entries are gone and whose key no other entry has; return how many."""
-    remaining = {key_of_fact(fact) for fact in seed_facts(wanted)}
-    keys = [key for fact in seed_facts(gone) if (key := key_of_fact(fact)) not in remaining]
+    remaining = {key for fact in seed_facts(wanted) for key in _seed_keys(fact)}
+    keys = [key for fact in seed_facts(gone) for key in _seed_keys(fact) if key not in remaining]
     # Seeds are visible to all personas.
     held = await memories.by_keys(tx, scope.with_persona(None), keys)
     # What the person has said themselves in the meantime stays.
     ids = [one.id for one in held if one.source == SEEDED_PROFILE]
     return len(await archive_memories(tx, scope, ids, ArchiveReason.OUTDATED, note="no longer in the seed"))
+
+
+def _seed_keys(fact: Fact) -> tuple[str, str]:
+    """Return the keys under which an entry's memory can stand: its own, and that of earlier releases."""
+    return own_key(complete_fact(fact)), key_of_fact(fact)
 
 
 def _entry_fields(entry: SeedEntry) -> dict[str, Any]:

@@ -1,0 +1,123 @@
+"""Under which key a fact is stored, given what is held: that of the same fact, whatever names it was stated with."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from mnemon.memory.attributes import Holds
+from mnemon.memory.entities.aliases import Aliases
+from mnemon.memory.fact import Fact
+from mnemon.memory.keys import SELF
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, has_same_words
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.slots import (
+    apart_key,
+    complete_fact,
+    is_same_member,
+    own_key,
+    read_fact,
+    read_memory,
+    slot_of,
+)
+
+MemoryPlace = tuple[str | None, str]
+"""What is unique for each person: the persona, or None for all personas, and the memory key."""
+
+
+@dataclass(kw_only=True)
+class SlotIndex:
+    """Which memories stand in which slot, through all aliases of their entities."""
+
+    aliases: Aliases = field(default_factory=Aliases)
+    places: dict[str, set[MemoryPlace]] = field(default_factory=dict)
+
+    def add_memory(self, place: MemoryPlace, memory: StoredMemory) -> None:
+        """Note the slot of a memory; claims and what gave its key away stand in none."""
+        slot = memory.slot if memory.slot is not None else read_memory(memory).slot
+        if slot and memory.claim_of is None and not memory.is_replaced:
+            self.places.setdefault(slot, set()).add(place)
+
+    def same_slots(self, slot: str) -> tuple[str, ...]:
+        """Return the slots of the same attribute of the same entity under all of its keys."""
+        key, _, attribute = slot.partition("|")
+        return tuple(slot_of(member, attribute) for member in dict.fromkeys((key, *self.aliases.member_keys(key))))
+
+    def members(
+        self, slot: str, held: Mapping[MemoryPlace, StoredMemory], persona_id: str | None
+    ) -> list[StoredMemory]:
+        """Return the memories in the slot that the persona may see, its own and active ones first, latest first."""
+        places = {place for one in self.same_slots(slot) for place in self.places.get(one, ())}
+        found = [held[place] for place in places if place in held and place[0] in (persona_id, None)]
+        return sorted(found, key=lambda one: _preference(one, persona_id))
+
+
+def _preference(one: StoredMemory, persona_id: str | None) -> tuple[bool, bool, float, str]:
+    """Return the sort key of memories in one slot: the persona's own, active, stated last."""
+    return (
+        one.persona_id != persona_id,
+        one.status is not ArchiveStatus.ACTIVE,
+        -one.stated_at.timestamp(),
+        one.id,
+    )
+
+
+def place_fact(fact: Fact, index: SlotIndex, held: Mapping[MemoryPlace, StoredMemory], persona_id: str | None) -> Fact:
+    """Return the fact, completed from its text, with the key of the memory that holds the same fact, or its own."""
+    if fact.key is not None:
+        return fact
+    fact = complete_fact(fact)
+    if (found := _held_in_slot(fact, index, held, persona_id)) is not None:
+        return replace(fact, key=found.memory_key)
+    key = own_key(fact)
+    there = [held[place] for place in ((persona_id, key), (None, key)) if place in held]
+    if any(not _is_same_fact(fact, one, index) for one in there):
+        return replace(fact, key=apart_key(fact))
+    return replace(fact, key=key)
+
+
+def _held_in_slot(
+    fact: Fact, index: SlotIndex, held: Mapping[MemoryPlace, StoredMemory], persona_id: str | None
+) -> StoredMemory | None:
+    """Return the memory that holds the fact's slot, or the member of it that the fact repeats; None without one."""
+    reading = read_fact(fact)
+    if reading.attribute is None:
+        return None
+    members = [one for one in index.members(reading.slot, held, persona_id) if _may_hold(one)]
+    if reading.attribute.holds is Holds.SET:
+        return next((one for one in members if is_same_member(reading, read_memory(one))), None)
+    if members or reading.attribute.of != "project" or not reading.slot.startswith(f"person:{SELF}|"):
+        return members[0] if members else None
+    # "The deadline moved to May 8", where one project alone has a deadline.
+    others = [
+        one
+        for place, one in held.items()
+        if place[0] in (persona_id, None) and one.status is ArchiveStatus.ACTIVE and one.claim_of is None
+        and read_memory(one).slot.partition("|")[2] == reading.attribute.name
+    ]  # fmt: skip
+    return others[0] if len(others) == 1 else None
+
+
+def _may_hold(one: StoredMemory) -> bool:
+    """Say whether a memory may take a new value of its slot: not one that was merged into another memory."""
+    return one.archive_reason is not ArchiveReason.FOLDED
+
+
+def _is_same_fact(fact: Fact, held: StoredMemory, index: SlotIndex) -> bool:
+    """Say whether a memory under the fact's own key is the same fact: of its slot, or without one, of its words."""
+    reading, known = read_fact(fact), read_memory(held)
+    if reading.attribute is None and known.attribute is None:
+        # Only what somebody is to the person has a key without its content.
+        return fact.attribute is not None or has_same_words(fact.content, held.content) or _is_hashed(held)
+    if reading.attribute is None or known.attribute is None:
+        return fact.attribute is not None and held.attribute is not None
+    return known.slot in index.same_slots(reading.slot) and is_same_member(reading, known)
+
+
+def _is_hashed(held: StoredMemory) -> bool:
+    """Say whether a memory's key has the hash of a content, which nothing else has."""
+    return held.memory_key.count("|") >= 4
+
+
+def wanted_slots(facts: Iterable[Fact], index: SlotIndex) -> list[str]:
+    """Return every slot in which a memory may hold one of the facts."""
+    slots = {read_fact(fact).slot for fact in facts} - {""}
+    return sorted({same for slot in slots for same in index.same_slots(slot)})

@@ -1,0 +1,221 @@
+"""Slots: of whose attribute a fact is a value, whatever words or names it was stated with.
+
+Every door states facts through `remember_facts`, which asks here: two facts of one slot are the same fact with another
+value (one value at a time), or members side by side (a set), of which each is held once. A slot is the entity's key and
+the attribute, `person:self|lives_in`; a fact that is a value of nothing known has none, and is kept by its content.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from mnemon.memory.attributes import Attribute, Holds, attribute_called
+from mnemon.memory.entities.kinship import kinship_slug
+from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType
+from mnemon.memory.keys import SELF, content_hash, entity_key, make_slug, memory_key, split_key
+from mnemon.memory.lifecycle import has_same_words
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.reading import LONGEST_READ, Reading, plain_statement, read_statement, read_values
+from mnemon.memory.values import is_same_value, value_slug, value_stems
+
+SELF_KEY = f"{EntityType.PERSON}:{SELF}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotReading:
+    """Of what a fact or memory is a value, and which."""
+
+    slot: str
+    """The entity's key and the attribute; empty if it is a value of nothing known."""
+    attribute: Attribute | None = None
+    values: tuple[str, ...] = ()
+    entity: FactEntity | None = None
+    """Whose attribute it is, as the statement names it; None for the person."""
+    named: FactEntity | None = None
+    """Somebody whom the value names."""
+
+
+NO_SLOT = SlotReading(slot="")
+
+
+def slot_of(key: str, attribute: str) -> str:
+    """Return the slot of an attribute of an entity, given the entity's key."""
+    return f"{key}|{attribute}"
+
+
+def slot_entity_key(entity: FactEntity | None) -> str:
+    """Return the key of an entity as slots have it: kinship words that mean the same are one."""
+    if entity is None or make_slug(entity.label) == SELF:
+        return SELF_KEY
+    kind, slug = split_key(entity_key(entity))
+    return f"{kind}:{kinship_slug(slug)}"
+
+
+@lru_cache(maxsize=50_000)
+def read_slot(
+    content: str, entity: FactEntity | None, attribute: str | None, fact_type: FactType = FactType.FACT
+) -> SlotReading:
+    """Return of what a statement is a value, by the attribute it was given or by what its text says."""
+    if len(content) > LONGEST_READ and attribute is None:
+        return NO_SLOT
+    reading = _reading_of(content[:LONGEST_READ], entity, attribute)
+    if reading is None:
+        return NO_SLOT
+    known = reading.attribute
+    key = slot_entity_key(reading.entity)
+    slot = slot_of(key, known.name)
+    if known.holds is Holds.LOG:
+        slot = f"{slot}#{content_hash(' '.join(sorted(value_stems(content[:LONGEST_READ]))))}"
+    return SlotReading(slot=slot, attribute=known, values=reading.values, entity=reading.entity, named=reading.named)
+
+
+def _reading_of(content: str, entity: FactEntity | None, attribute: str | None) -> Reading | None:
+    """Return the reading of a statement, whose attribute the caller may have named."""
+    if attribute is None or not make_slug(attribute):
+        return read_statement(content, entity)
+    known, value = attribute_called(attribute)
+    said = read_statement(content, entity)
+    if said is not None and said.attribute.name == known.name:
+        return said
+    values = (value,) if value else read_values(known, content, entity)
+    if known.is_role and entity is not None and (not values or is_same_value(known.value, values[0], entity.label)):
+        return Reading(entity=None, attribute=known, values=(entity.label,), named=entity)
+    return Reading(entity=entity, attribute=known, values=values)
+
+
+def read_fact(fact: Fact) -> SlotReading:
+    """Return of what a fact is a value."""
+    return read_slot(fact.content, fact.entity, fact.attribute, fact.fact_type)
+
+
+def read_memory(memory: StoredMemory) -> SlotReading:
+    """Return of what a memory's current text is a value."""
+    return read_slot(memory.content, entity_of(memory), memory.attribute, memory.fact_type)
+
+
+def entity_of(memory: StoredMemory) -> FactEntity | None:
+    """Return the entity that a memory is about; None for the person."""
+    if memory.entity_label is None:
+        return None
+    return FactEntity(type=memory.entity_type, label=memory.entity_label)
+
+
+def complete_fact(fact: Fact) -> Fact:
+    """Return the fact with the entity and the attribute that its text names where its source gave none."""
+    reading = read_fact(fact)
+    if reading.attribute is None:
+        return fact
+    entity, attribute = fact.entity, fact.attribute
+    if attribute is None and not _is_plain_relation(fact, reading):
+        attribute = reading.attribute.name
+    if entity is None and reading.entity is not None:
+        entity = reading.entity
+    return replace(fact, entity=entity, attribute=attribute, slot=reading.slot)
+
+
+def _is_plain_relation(fact: Fact, reading: SlotReading) -> bool:
+    """Say whether a fact is the relation of an entity, whose key needs no attribute: its type says it."""
+    if fact.entity is None or fact.fact_type is not FactType.RELATIONSHIP or reading.attribute is None:
+        return False
+    return reading.attribute.name == "relation" or reading.attribute.is_role
+
+
+def own_key(fact: Fact) -> str:
+    """Return the key under which a fact about which nothing is held is stored."""
+    reading = read_fact(fact)
+    key = memory_key(
+        type=fact.type, fact_type=fact.fact_type, content=fact.content, entity=fact.entity, attribute=fact.attribute
+    )
+    if reading.attribute is None or reading.attribute.holds is Holds.ONE or fact.attribute is None:
+        return key
+    base = memory_key(
+        type=fact.type,
+        fact_type=fact.fact_type,
+        content=fact.content,
+        entity=fact.entity,
+        attribute=reading.attribute.name,
+    )
+    if reading.attribute.holds is Holds.LOG:
+        return f"{base}:{reading.slot.rpartition('#')[2]}"
+    value = "+".join(sorted(map(value_slug, reading.values))) if reading.values else content_hash(fact.content)
+    return f"{base}:{value}"
+
+
+def apart_key(fact: Fact) -> str:
+    """Return the key of a fact whose own key another fact has: with the hash of its content."""
+    return f"{own_key(fact)}|{content_hash(fact.content)}"
+
+
+def is_same_member(one: SlotReading, other: SlotReading) -> bool:
+    """Say whether two readings of one slot are the same fact: any value of a single one, the same member of a set."""
+    if one.attribute is None or one.attribute.holds is not Holds.SET:
+        return True
+    if not one.values or not other.values:
+        return False
+    return _covers(one, other) or _covers(other, one)
+
+
+def _covers(one: SlotReading, other: SlotReading) -> bool:
+    """Say whether each value of the one is among the values of the other."""
+    kind = one.attribute.value if one.attribute else None
+    if kind is None:
+        return False
+    return all(any(is_same_value(kind, value, known) for known in other.values) for value in one.values)
+
+
+def says_same(fact: Fact, held: StoredMemory | None, content: str) -> bool:
+    """Say whether a fact says what a text of the memory under its key says: the same words, or the same value."""
+    if has_same_words(fact.content, content):
+        return True
+    entity = entity_of(held) if held else fact.entity
+    attribute = held.attribute if held else fact.attribute
+    return has_same_value(read_fact(fact), read_slot(content, entity, attribute, fact.fact_type))
+
+
+def has_same_value(one: SlotReading, other: SlotReading) -> bool:
+    """Say whether two readings give the same values of the same attribute."""
+    if one.attribute is None or other.attribute is None or one.attribute.name != other.attribute.name:
+        return False
+    if not one.values or not other.values:
+        return False
+    return _covers(one, other) and (one.attribute.holds is Holds.SET or _covers(other, one))
+
+
+def repeated_text(fact: Fact, held: StoredMemory, content: str) -> str | None:
+    """Return the words in which a fact that repeats a held text is kept; None if it says something else or more.
+
+    A paraphrase is kept in the words that are held; one that adds a detail and leaves none out, in its own.
+    """
+    if has_same_words(fact.content, content):
+        return fact.content
+    if _is_negative(fact.content) != _is_negative(content) or not says_same(fact, held, content):
+        return None
+    new, old = _details(fact.content, read_fact(fact)), _details(content, read_fact(replace(fact, content=content)))
+    if new <= old:
+        return content
+    return fact.content if old < new else None
+
+
+def _is_negative(text: str) -> bool:
+    """Say whether a text denies something: then it is no paraphrase of one that does not."""
+    plain = plain_statement(text[:LONGEST_READ]) or text
+    return any(word in _NEGATIVE for word in plain.lower().split())
+
+
+_NEGATIVE = frozenset({"not", "no", "never", "none", "nothing", "without", "longer", "anymore"})
+
+
+def _details(content: str, reading: SlotReading) -> frozenset[str]:
+    """Return the stems of a text besides the attribute, its value and whose it is."""
+    if reading.attribute is None:
+        return frozenset()
+    label = value_stems(reading.entity.label) if reading.entity else frozenset()
+    named = frozenset().union(*(value_stems(value) for value in reading.values)) if reading.values else frozenset()
+    plain = plain_statement(content[:LONGEST_READ]) or content[:LONGEST_READ]
+    return value_stems(plain) - reading.attribute.noise - label - named - _PLAIN
+
+
+_PLAIN = value_stems(
+    "i we my our me the a an user person is am are be have has had do does did of at in on for to from with and as it "
+    "he she they his her their this that currently now still actually really also just been being day days these "
+    "where there who which known called named moment time right well so very severely got get can by live place"
+)
