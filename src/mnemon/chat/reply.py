@@ -1,20 +1,17 @@
-"""Making the reply: ask the model, run Mnemon's tools when it calls them, and pass every piece on as it arrives.
-
-`reply_by_rule` makes a reply without a model, from recalled memories alone.
-"""
+"""Making the reply: ask the model, run Mnemon's tools when it calls them, and pass every piece on as it arrives."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
 from mnemon.chat.events import AgentStateChanged, ChatEvent, ReplyDelta, ToolCalled, ToolReturned
+from mnemon.chat.offline_reply import reply_by_rule
 from mnemon.chat.request import StartedTurn, TurnPrompt
 from mnemon.chat.seal import ReplyOutcome
 from mnemon.chat.tool_calls import ToolCallResult, ToolsByName, call_tool, tool_specs
 from mnemon.errors import MnemonError
 from mnemon.input_checks import storable_json, storable_text
-from mnemon.layer import Layer, LayerItem
 from mnemon.llm.protocol import (
     CALL_NOT_RUN,
     MAX_TOOL_CALLS,
@@ -28,37 +25,8 @@ from mnemon.llm.protocol import (
 )
 from mnemon.services import Services
 from mnemon.sessions.lifecycle import TurnStatus
-from mnemon.sessions.sentences import content_words
 from mnemon.sessions.turns import TurnError
-from mnemon.untrusted_text import reads_outside_text
-
-_MAX_LINES = 5
-_MEMORY_LAYERS = ("L4", "L5")
-
-
-@reads_outside_text
-def reply_by_rule(question: str, layers: Sequence[Layer]) -> str:
-    """Return a reply without a model: the recalled lines that share a word with the question, verbatim."""
-    wanted = content_words(question)
-    items = [item for layer in layers if layer.name in _MEMORY_LAYERS for item in layer.items]
-    once = [item for place, item in enumerate(items) if item.text not in {one.text for one in items[:place]}]
-    lines = _chosen_lines([item for item in once if wanted & content_words(item.text)])
-    if not lines:
-        return (
-            "No language model is connected, so this is memory alone: nothing is remembered about that. "
-            "Your message is kept."
-        )
-    listed = "\n".join(f"- {line}" for line in lines)
-    return f"No language model is connected, so this is memory alone. What is remembered about that:\n{listed}"
-
-
-def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:
-    """Return the first recalled lines up to the limit; a line that needs another comes only if both fit."""
-    first = [item for item in about if item.needs is None][:_MAX_LINES]
-    sources = {source for item in first for source in item.sources}
-    beside = [item for item in about if item.needs in sources][: _MAX_LINES - len(first)]
-    return [item.text for item in about if item in first or item in beside]
-
+from mnemon.turn import Role
 
 _MAX_ROUNDS = 8
 """Most model requests in one turn; the last one offers no tools, so that it ends with a reply."""
@@ -144,7 +112,7 @@ class ReplyGenerator:
             system=self._prompt.system,
             messages=conversation,
             tools=offered,
-            by_rule=lambda: reply_by_rule(turn_request.query, self._prompt.context.layers),
+            by_rule=self._reply_by_rule,
             options=turn_request.options,
         )
         calls: list[ToolRequest] = []
@@ -166,6 +134,12 @@ class ReplyGenerator:
                 # No event is shown before the message is stored, so storing it gets the CPU first.
                 await self._stored()
         return tuple(calls)
+
+    def _reply_by_rule(self) -> str:
+        """Return the reply that is made without a model."""
+        prompt = self._prompt
+        said = [one.content for one in prompt.context.recent if one.role is Role.USER]
+        return reply_by_rule(prompt.request.query, prompt.context.layers, said)
 
     async def _call_tool(self, request: ToolRequest, *, run: bool) -> LlmMessage:
         """Run one of Mnemon's tools, emit its result and changes, and return the result as a message.

@@ -24,6 +24,7 @@ from mnemon.chat.tool_calls import ToolsByName
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, ModelDown
 from mnemon.llm.protocol import Usage
+from mnemon.reflection.wait import wait_until_reflected
 from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.sessions import turns
@@ -62,6 +63,9 @@ async def start_chat(
     services: Services, streams: ReplyStreams, request: TurnRequest, tools: ToolsByName, caller: ChatCaller
 ) -> ReplyStream | KeptReply:
     """Start the reply to a turn and return its stream, or the reply stored for the same Idempotency-Key."""
+    # Before the stream, whose priority holds background work up, and before the transaction.
+    if services.llm.offline and services.reflector.offline:
+        await wait_until_reflected(services, request.scope)
     # The model is asked inside the transaction that stores the message, so that it works meanwhile.
     with streams.open_stream(services, tools) as stream:
         async with services.db.tx(caller.org.org_id) as tx:

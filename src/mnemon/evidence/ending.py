@@ -34,7 +34,8 @@ _ENDS = re.compile(
     re.IGNORECASE,
 )
 _INSTEAD = re.compile(
-    r"\b(?:instead|after all|no more|any ?more|scratch|shel\w+|giv\w+ up|gave up|sold|let go)\b", re.IGNORECASE
+    r"\b(?:instead|after all|no more|any ?more|scratch|shel\w+|giv\w+ up|gave up|sold|let go|chang\w+ my mind)\b",
+    re.IGNORECASE,
 )
 _RESULTS = frozenset(
     map(
@@ -58,6 +59,8 @@ _RESULTS = frozenset(
 """What a todo asks for that no step towards it gives."""
 _AND = re.compile(r"\band\b|[,;]", re.IGNORECASE)
 _DROPPING = frozenset(map(word_stem, ("drop", "cancel", "skip", "quit", "abandon", "scrap", "forget", "stop", "end")))
+_LATELY = frozenset(("finally", "just", "already", "actually", "luckily", "eventually", "yesterday", "today"))
+"""Words that begin a report with a capital and name nobody: "Finally fixed the bike"."""
 _NOT_OVER = frozenset({Mood.QUESTION, Mood.HYPOTHETICAL, Mood.FUTURE, Mood.WISH, Mood.REPORT})
 """Moods in which nothing is said to be done."""
 
@@ -110,7 +113,7 @@ def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[Read
         return f"the quote does not say “{min(own)}”"
     if part := _PART_DONE.search(sentence.read):
         return f"the quote says “{part[0]}”, it does not say that it is done"
-    names = {word.stem for word in sentence.words if word.is_name}
+    names = {word.stem for word in sentence.words if word.is_name and word.text not in _LATELY}
     for word in about:
         doer = word.subject if isinstance(word.subject, frozenset) else frozenset()
         if doer & names and not doer & stems and not word.in_subject:

@@ -9,6 +9,7 @@ from mnemon.db.tx import Tx
 from mnemon.layer import Layer, LayerItem, LayerRequest
 from mnemon.memory import store
 from mnemon.memory.memory import StoredMemory
+from mnemon.memory.offline.reports import unclear_closings
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import FoundMessage, RecallHit, RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import search_each
@@ -25,6 +26,8 @@ MOST_CLAIMS = 3
 MOST_MESSAGES = 6
 """The most messages from other sessions in L5."""
 _MOST_TODOS = 12
+ASK_WHICH = "The person says that something is over, and it is not clear which of these todos is meant; ask which"
+"""How the prompt says that a report could be of several todos."""
 _LONGEST_MESSAGE = 600
 
 _PERSON_OPENING = "What is always to be kept in mind about this person."
@@ -97,12 +100,19 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
 
 
 async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
-    """Return items for prompt layer L6: the latest open todos with this persona."""
+    """Return items for prompt layer L6: the latest open todos with this persona, and which to ask about."""
     known = (await open_todos(tx, ask.scope))[-_MOST_TODOS:]
-    return tuple(
+    items = [
         LayerItem(text=f"Open {todo.kind}: {todo.line}", sources=(todo.id,), value=4.0 + rank / 100)
         for rank, todo in enumerate(known)
-    )
+    ]
+    # What is reported could be any of several todos: none is closed, so the reply has to ask.
+    sources = {todo.content: todo.id for todo in known}
+    for meant in unclear_closings(ask.query, list(sources)):
+        lines = "”, “".join(meant)
+        ids = tuple(sources[content] for content in meant)
+        items.append(LayerItem(text=f"{ASK_WHICH}: “{lines}”", sources=ids, value=9.5))
+    return tuple(items)
 
 
 def _recall_query(ask: LayerRequest, kind: RecallKind, limit: int) -> RecallQuery:

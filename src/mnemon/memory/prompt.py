@@ -36,10 +36,10 @@ and dates, the same "not" or "used to".
 - private: true only if they ask to keep it between you ("just between us").
 Example. The person says: "I'm Lena, a baker in Graz. My brother Tom moved to Oslo. Do you like rain?"
 {"memories": [
-{"quote": "I'm Lena", "op": "state", "content": "Is called Lena", "type": "PROFILE", "entity": null, "factType": "fact", \
-"attribute": "name", "private": false},
-{"quote": "a baker in Graz", "op": "state", "content": "Is a baker in Graz", "type": "PROFILE", "entity": null, "factType": "fact", \
-"attribute": "occupation", "private": false},
-{"quote": "My brother Tom moved to Oslo", "op": "state", "content": "Brother Tom moved to Oslo", "type": "PEOPLE", "entity": \
-{"type": "person", "label": "Tom"}, "factType": "fact", "attribute": "city", "private": false}]}"""
+{"quote": "I'm Lena", "op": "state", "content": "Is called Lena", "type": "PROFILE", \
+"entity": null, "factType": "fact", "attribute": "name", "private": false},
+{"quote": "a baker in Graz", "op": "state", "content": "Is a baker in Graz", "type": "PROFILE", \
+"entity": null, "factType": "fact", "attribute": "occupation", "private": false},
+{"quote": "My brother Tom moved to Oslo", "op": "state", "content": "Brother Tom moved to Oslo", "type": "PEOPLE", \
+"entity": {"type": "person", "label": "Tom"}, "factType": "fact", "attribute": "city", "private": false}]}"""
 """The section's instructions."""

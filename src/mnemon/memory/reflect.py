@@ -49,9 +49,9 @@ class MemoriesSection:
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return what the person says about themselves by fixed patterns, without a model; at most 50 facts."""
-        found = [
-            one for message in turn.messages if message.role is Role.USER for one in extract_memories(message.content)
-        ]
+        known: Sequence[str] = brief.facts.get("known", ())
+        said = [message.content for message in turn.messages if message.role is Role.USER]
+        found = [one for text in said for one in extract_memories(text, known)]
         return MemoriesAnswer(memories=found[:50])
 
     def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:

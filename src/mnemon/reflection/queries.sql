@@ -58,3 +58,13 @@ select (updated_at at time zone 'UTC')::date as day,
   coalesce(sum(least((usage ->> 'output_tokens')::numeric, 1e9)), 0)::bigint as output_tokens
 from reflections where org_id = %(org_id)s and user_id = user_id and updated_at >= %(since)s and usage is not null
 group by 1 order by 1
+
+-- name: unreflected
+-- Whether a turn of the person is due to be reflected or being reflected now, and whether any worker takes such work.
+-- What failed is tried again later, and what is being answered is not due: neither counts.
+select exists (
+  select from reflections r
+  join work w on w.org_id = r.org_id and w.kind = %(kind)s and w.key = r.turn_id
+  where r.org_id = %(org_id)s and r.user_id = %(user_id)s and r.status in ('queued', 'running')
+    and w.parked_at is null and (w.due_at <= %(now)s or w.lease_until > %(now)s)
+) as due, exists (select from workers where claimed_at >= %(lately)s) as worked

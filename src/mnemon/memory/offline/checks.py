@@ -5,6 +5,7 @@ import re
 from mnemon.memory.entities.lexicon import KNOWN_NAMES
 from mnemon.memory.offline.clauses import Clause
 from mnemon.memory.offline.vocabulary import (
+    FOODS,
     LOOSE_KINSHIP_WORDS,
     NOT_ALLERGENS,
     NOT_NAMES,
@@ -14,6 +15,12 @@ from mnemon.memory.offline.vocabulary import (
     SHORT_PLACES,
 )
 
+
+def _words_of(text: str) -> list[str]:
+    """Return the words of a text."""
+    return text.split()
+
+
 _TITLE = re.compile(r"^(?:Dr|Mr|Mrs|Ms|Prof)\.? ")
 _NO_OBJECT = re.compile(
     r"^(?:to$|it|its|it's|this|that|these|those|you|your|yours|him|his|her|them|their|me|us|how|when|where|what|why"
@@ -22,7 +29,8 @@ _NO_OBJECT = re.compile(
     r"|mountains?|outdoors|"
     r"beach|countryside|theat|cold\b|heat\b|rain|city\b|(?-i:[A-Z]))|both|either|all of|some of|such|so|as"
     r"|waiting|nothing"
-    r"|everything|something|someone|anything|doing|making it|my (?:new|old)|option|number)\b|^[^a-zA-ZÀ-ÿ]",
+    r"|everything|something|someone|anything|myself|yourself|doing|making it|my (?:new|old)|option|number)\b"
+    r"|^[^a-zA-ZÀ-ÿ]",
     re.IGNORECASE,
 )
 _CONVERSATION_WORD = re.compile(r"\b(?:you|your|yours|it|there|here|them|that|this|those|these|him)\b", re.IGNORECASE)
@@ -83,9 +91,11 @@ def is_person_name(caught: str, clause: Clause) -> bool:
     if _TITLE.match(caught):
         return True
     words = caught.split()
+    if words[0].lower() in _MACHINES:
+        return False
     if any(word.lower().removesuffix("'s") in NOT_NAMES for word in words):
         return False
-    known = words[0].lower() in KNOWN_NAMES
+    known = words[0].lower() in KNOWN_NAMES or words[0].lower() in clause.known
     # At the start of a sentence any word has a capital.
     inside = not (clause.opens and clause.text.startswith(caught))
     return known or ((inside or len(words) > 1) and words[0][0].isupper())
@@ -115,10 +125,13 @@ def is_kin_name(caught: str, clause: Clause) -> bool:
 
 def is_occupation(caught: str, clause: Clause) -> bool:
     """Say whether a caught text is an occupation, by its last word before any "at", "in" or "for"."""
-    if re.search(r"\bin my (?:free|spare) time\b|\bstudent of\b", caught):
+    if re.search(r"\bin my (?:free|spare) time\b|\bstudent of\b", clause.text):
         return False
     head = re.split(r"\s+(?:at|in|for|with|from|by|of|who|on|and|working|specializ\w+|based)\b|,", caught)[0].split()
-    return bool(head) and head[-1].lower().removesuffix("s") in OCCUPATIONS and len(head) <= 5
+    if not head or len(head) > 5:
+        return False
+    last = head[-1].lower().removesuffix("s")
+    return last in OCCUPATIONS or last.endswith(("ologist", "ographer", "atrician", "economist"))
 
 
 def is_thing(caught: str, clause: Clause) -> bool:
@@ -155,3 +168,163 @@ def is_time(caught: str, clause: Clause) -> bool:
 def is_age(caught: str, clause: Clause) -> bool:
     """Say whether a caught number is an age from 1 to 119."""
     return 0 < int(caught) < 120
+
+
+_LANGUAGES = frozenset(
+    _words_of(
+        "afrikaans albanian amharic arabic armenian basque bengali bulgarian cantonese catalan chinese croatian czech"
+        " danish"
+        " dutch english estonian farsi finnish french georgian german greek gujarati hausa hebrew hindi hungarian"
+        " icelandic"
+        " igbo indonesian irish italian japanese korean latin latvian lithuanian malay mandarin maori marathi mongolian"
+        " nepali norwegian persian polish portuguese punjabi romanian russian serbian sinhala slovak slovenian somali"
+        " spanish"
+        " swahili swedish tagalog tamil telugu thai tibetan turkish ukrainian urdu vietnamese welsh xhosa yiddish"
+        " yoruba zulu"
+    )
+)
+_CRAFTS = frozenset(
+    _words_of(
+        "guitar piano violin cello drums flute bass saxophone sax trumpet clarinet ukulele harp chess pottery knitting"
+        " programming coding woodworking welding language accordion banjo"
+    )
+)
+_MACHINES = frozenset(_words_of("siri alexa cortana chatgpt claude gemini copilot google bixby hal"))
+"""Names that people give as somebody's who is nobody."""
+_NOT_HERE = frozenset(
+    _words_of(
+        "over right up down out back still come not look same get stay anyone somebody someone nothing everything"
+        " sitting"
+        " waiting being living new only also are am was were in from lunch dinner snow rain raining sunny hot cold"
+        " old yes"
+        " student teacher mom dad long short first born raised user customer fan"
+    )
+)
+"""Words before "here" that are no names."""
+_CHILD_FIGURES = frozenset(_words_of("a an one two three four five six seven eight nine ten twin"))
+_AGE_WORDS = frozenset(
+    _words_of(
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+        " eighteen"
+        " nineteen twenty"
+    )
+)
+_PLACES_OF_WORK = frozenset(
+    _words_of(
+        "bank hospital school university college restaurant cafe café bakery shop store startup company firm agency"
+        " clinic"
+        " library museum nonprofit charity factory warehouse gym hotel bar pub studio salon garage farm pharmacy"
+        " brewery"
+        " bookstore supermarket call-centre kindergarten daycare nursery place fintech newspaper theatre theater"
+        " studio lab"
+    )
+)
+_TECHNOLOGIES = frozenset(
+    _words_of(
+        "django rails flutter react vue angular svelte rust python go java kotlin swift typescript javascript laravel"
+        " php"
+        " flask fastapi node elixir phoenix spring dotnet postgres mysql mongodb"
+    )
+)
+_SUBJECTS_OF_STUDY = re.compile(
+    r"\b(?:law|medicine|nursing|biology|chemistry|physics|math(?:s|ematics)?|history|engineering|economics|art|music"
+    r"|design"
+    r"|architecture|computer science|compsci|psychology|philosophy|business|journalism|education|dentistry|pharmacy"
+    r"|literature"
+    r"|linguistics|politics|geography|\w+ology|\w+ics)\b",
+    re.IGNORECASE,
+)
+_NOT_AVOIDED = re.compile(
+    r"\b(?:out|enough|well|much|another|anything|properly|there|here|right|until|now|lunch yet|that|this|it|today"
+    r"|tonight)\b",
+    re.IGNORECASE,
+)
+_TEMPORARY_ILLNESS = re.compile(r"\b(?:cold|flu|headache|fever)\b", re.IGNORECASE)
+
+
+def is_food(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text is something to eat or drink that people avoid."""
+    words = caught.lower().split()
+    return 0 < len(words) <= 4 and words[-1] in FOODS and not _NOT_AVOIDED.search(caught)
+
+
+def is_avoided(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text is something that a person does not eat: a thing of few words."""
+    return len(caught.split()) <= 3 and is_thing(caught, clause) and not _NOT_AVOIDED.search(caught)
+
+
+def is_lasting_condition(caught: str, clause: Clause) -> bool:
+    """Say whether a caught illness lasts."""
+    return not _TEMPORARY_ILLNESS.search(caught)
+
+
+def is_language_list(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text names languages only."""
+    names = [word for word in re.findall(r"[^\W\d_]+", caught) if word[0].isupper()]
+    return bool(names) and all(name.lower() in _LANGUAGES for name in names)
+
+
+def is_language_or_craft(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text is a language, an instrument or a craft to learn."""
+    return caught.lower().split()[-1] in _LANGUAGES | _CRAFTS
+
+
+def counts_children(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text counts children by a figure: "two kids", not "some kids"."""
+    first = caught.split(maxsplit=1)[0].lower()
+    return first in _CHILD_FIGURES or (first.isdigit() and int(first) < 20)
+
+
+def is_spoken_age(caught: str, clause: Clause) -> bool:
+    """Say whether a caught figure or word is an age from 1 to 119."""
+    return caught.lower() in _AGE_WORDS or (caught.isdigit() and 0 < int(caught) < 120)
+
+
+def is_given_name(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text is the name with which a message introduces its author: "Greg here"."""
+    return is_known_name(caught, clause) or (
+        clause.opens and caught[0].isupper() and caught.lower() not in NOT_NAMES | _NOT_HERE
+    )
+
+
+def is_introduced(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text may be the author's name, where an occupation follows it."""
+    return clause.opens and len(caught) > 2 and caught.lower() not in NOT_NAMES | _NOT_HERE
+
+
+def introduces_oneself(caught: str, clause: Clause) -> bool:
+    """Say whether what follows a name in an introduction is an age, an occupation, pronouns or a year of study."""
+    if caught.strip().isdigit():
+        return True
+    return is_occupation(caught, clause) or re.match(r"(?:he|she|they)/|\w+[- ]year ", caught) is not None
+
+
+def is_workplace(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text is a kind of place where people work."""
+    words = caught.lower().split()
+    return len(words) <= 5 and words[-1].removesuffix("s") in _PLACES_OF_WORK
+
+
+def is_named(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text has a capital, or may have one in a message that has none."""
+    return any(word[0].isupper() for word in caught.split()) or (clause.careless and len(caught.split()) < 4)
+
+
+def has_capital(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text has a word with a capital or a figure, as makes and models have."""
+    return any(word[0].isupper() or word[0].isdigit() for word in caught.split())
+
+
+def is_technology(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text is a language or framework that programs are written in."""
+    return caught.lower() in _TECHNOLOGIES
+
+
+def is_study(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text is a subject of study."""
+    return _SUBJECTS_OF_STUDY.search(caught) is not None
+
+
+def is_taste(caught: str, clause: Clause) -> bool:
+    """Say whether a caught text is something to like or dislike: as `is_thing`, and not the person themselves."""
+    return is_thing(caught, clause) and caught.split(maxsplit=1)[0].lower() not in ("myself", "to", "my", "not")

@@ -37,6 +37,7 @@ _OPENERS = phrase_alternatives(
     hi there / hi / hey there / hey / hello there / hello / good (?:morning|afternoon|evening) / nice to meet you
     thanks(?: so much| a lot)? / thank you / ok / okay / so / well / also / and / but / oh
     yes / yeah / yep / no / nope
+    no wait / wait / oh wait / hmm+ / ugh / yo / lol / haha / well actually / anyways / so yeah / ha / yay / omg / whoa
     actually / basically / honestly / to be honest / personally / currently / lately / these days / anyway / right
     btw / by the way / fyi / for context / for the record / for reference / just so you know / just to let you know
     in case you(?:'re| are) wondering / quick intro / quick note / a bit about me / about me / background / context
@@ -70,6 +71,8 @@ class Clause:
     """Whether it begins its sentence, so that its first letter is a capital in any case."""
     careless: bool
     """Whether the whole message has no capitals, so that their absence means nothing."""
+    known: frozenset[str] = frozenset()
+    """First names of people on record, in lower case."""
 
 
 @reads_outside_text
@@ -78,9 +81,23 @@ def straighten_quotes(message: str) -> str:
     return message.translate(_STRAIGHT_QUOTES)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """A sentence of a message in the person's own words."""
+
+    start: int
+    """The offset of its first character in the message."""
+    text: str
+    """Its text without opening words, with straight quotation marks and NUL characters for what is quoted."""
+    careless: bool
+    """Whether the whole message has no capitals, so that their absence means nothing."""
+    opened: bool = False
+    """Whether opening words such as "by the way" were taken off."""
+
+
 @reads_outside_text_up_to(LONGEST_MESSAGE)
-def split_clauses(message: str) -> Iterator[Clause]:
-    """Yield the clauses of a person's message in order; none for a pasted text."""
+def own_sentences(message: str) -> Iterator[Sentence]:
+    """Yield the sentences of a person's message in order, without their opening words; none for a pasted text."""
     if len(message) > LONGEST_MESSAGE:
         return
     text = straighten_quotes(message)
@@ -93,18 +110,24 @@ def split_clauses(message: str) -> Iterator[Clause]:
     # Blanked, not removed, so that offsets stay those of the message.
     own = _blank_quotations(text)
     for start, end in islice(_sentence_spans(own), MOST_SENTENCES):
-        begin = start + len(_opening_words(text[start:end]))
-        sentence = own[begin:end]
-        if len(sentence) > LONGEST_SENTENCE:
-            continue
-        for place, piece in islice(_clause_pieces(sentence), MOST_CLAUSES):
+        opening = _opening_words(text[start:end])
+        begin = start + len(opening)
+        if end - begin <= LONGEST_SENTENCE:
+            yield Sentence(start=begin, text=own[begin:end], careless=careless, opened=bool(opening))
+
+
+@reads_outside_text_up_to(LONGEST_MESSAGE)
+def split_clauses(message: str) -> Iterator[Clause]:
+    """Yield the clauses of a person's message in order; none for a pasted text."""
+    for sentence in own_sentences(message):
+        for place, piece in islice(clause_pieces(sentence.text), MOST_CLAUSES):
             if piece and len(piece) <= LONGEST_CLAUSE:
                 yield Clause(
-                    start=begin + place,
+                    start=sentence.start + place,
                     text=piece,
-                    sentence=sentence.strip(),
+                    sentence=sentence.text.strip(),
                     opens=place == 0,
-                    careless=careless,
+                    careless=sentence.careless,
                 )
 
 
@@ -154,7 +177,7 @@ def _opening_words(sentence: str) -> str:
     return sentence[:at]
 
 
-def _clause_pieces(sentence: str) -> Iterator[tuple[int, str]]:
+def clause_pieces(sentence: str) -> Iterator[tuple[int, str]]:
     """Yield offset and text of each clause of a sentence."""
     start = 0
     for joint in _JOINT.finditer(sentence):

@@ -2,55 +2,80 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from mnemon.evidence.privacy import is_confidential_text
 from mnemon.memory.answer import EntityAnswer, MemoryAnswer, TodoAnswer
 from mnemon.memory.fact import EntityType, MemoryType
-from mnemon.memory.offline.clauses import LONGEST_MESSAGE, Clause, split_clauses
-from mnemon.memory.offline.guards import is_own_telling, is_promise, is_statement, is_temporary
+from mnemon.memory.offline.clauses import LONGEST_CLAUSE, LONGEST_MESSAGE, Clause, own_sentences, split_clauses
+from mnemon.memory.offline.doing import DOING
+from mnemon.memory.offline.guards import is_promise, is_statement, is_temporary
+from mnemon.memory.offline.living import LIVING
+from mnemon.memory.offline.others import OTHERS
 from mnemon.memory.offline.people import PEOPLE
 from mnemon.memory.offline.profile import PROFILE
 from mnemon.memory.offline.projects import PROJECTS
-from mnemon.memory.offline.promises import DONE_PATTERN, DROPPED_PATTERN, FILLER_TERMS, PAST_FORMS, PROMISES, STRUGGLES
+from mnemon.memory.offline.promises import PROMISES, STRUGGLES
+from mnemon.memory.offline.readings import MentionedPerson, Reading, mentioned_people, read_sentence
+from mnemon.memory.offline.reports import closed_todos
 from mnemon.memory.offline.rule import ExtractionRule, fill_attribute, shorten_object
 from mnemon.memory.todos.todo import TodoKind
-from mnemon.memory.words import terms
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 MOST_PER_MESSAGE = 20
 """The most memories of one message; more is a pasted list."""
-RULE_TABLES: tuple[tuple[ExtractionRule, ...], ...] = (PROFILE, PEOPLE, PROJECTS)
+_LONGEST_LABEL = 120
+RULE_TABLES: tuple[tuple[ExtractionRule, ...], ...] = (PROFILE, PEOPLE, PROJECTS, LIVING, DOING, OTHERS)
 """The tables of rules, in the order in which they are tried."""
 
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
-def extract_memories(text: str) -> list[MemoryAnswer]:
-    """Return what to remember from the person's message by rules, each with its quote; at most 20."""
+def extract_memories(text: str, known: Sequence[str] = ()) -> list[MemoryAnswer]:
+    """Return what to remember from the person's message by rules, each with its quote; at most 20.
+
+    `known` are the labels of entities on record: their names are names, also at the start of a sentence.
+    """
+    names = frozenset(label.split()[0].lower() for label in known if label.strip())
     private = True if is_confidential_text(text) else None
     found: dict[tuple[object, ...], MemoryAnswer] = {}
-    for clause in split_clauses(text):
-        if not is_statement(clause):
-            continue
-        for table in RULE_TABLES:
-            for memory in _apply_rules(table, clause, text, private):
-                found.setdefault((memory.type, memory.factType, _entity_label(memory), memory.attribute), memory)
+    people: list[MentionedPerson] = []
+    for sentence in own_sentences(text):
+        for readings in read_sentence(sentence, people, names):
+            usable = [one for one in readings if _is_usable(one)]
+            for memory in _apply_rules(usable, text, private):
+                if not any(_says_less(memory, one) for one in found.values()):
+                    found.setdefault((memory.type, memory.factType, _entity_label(memory), memory.attribute), memory)
+        people = mentioned_people(sentence.text, sentence.start) or people
     return list(found.values())[:MOST_PER_MESSAGE]
 
 
-def _apply_rules(
-    table: tuple[ExtractionRule, ...], clause: Clause, message: str, private: bool | None
-) -> Iterator[MemoryAnswer]:
-    """Yield a memory for each rule that matches the clause and whose checks pass."""
-    for rule in table:
-        # What is true for today only says nothing lasting about the person.
-        if is_temporary(clause) and not rule.passing and rule.type is MemoryType.PROFILE:
-            continue
-        match = rule.pattern.match(clause.text)
-        if match is None or not _passes_checks(rule, match, clause):
-            continue
-        memory = _build_memory(rule, match, clause, message, private)
-        if memory is not None:
-            yield memory
+def _says_less(memory: MemoryAnswer, known: MemoryAnswer) -> bool:
+    """Say whether a memory only names less exactly what another already tells by the same words."""
+    own, other = set((memory.attribute or "").split("_")), set((known.attribute or "").split("_"))
+    same = (memory.type, memory.factType, _entity_label(memory)) == (known.type, known.factType, _entity_label(known))
+    return same and own < other and (memory.content in known.content or known.content in memory.content)
+
+
+def _is_usable(reading: Reading) -> bool:
+    """Say whether a reading is a statement that the rest of its sentence leaves as it is."""
+    return 0 < len(reading.clause.text) <= LONGEST_CLAUSE and reading.stands and is_statement(reading.clause)
+
+
+def _apply_rules(readings: Sequence[Reading], message: str, private: bool | None) -> Iterator[MemoryAnswer]:
+    """Yield a memory for each rule that matches a reading and whose checks pass; of a clause's readings the longest."""
+    temporary = [is_temporary(one.clause) for one in readings]
+    for rule in chain.from_iterable(RULE_TABLES) if readings else ():
+        for reading, passing in zip(readings, temporary, strict=True):
+            # What is true for today only says nothing lasting about the person.
+            if passing and not rule.passing and rule.type is MemoryType.PROFILE:
+                continue
+            match = rule.pattern.match(reading.clause.text)
+            if match is None or not _passes_checks(rule, match, reading.clause):
+                continue
+            memory = _build_memory(rule, match, reading, message, private)
+            if memory is not None:
+                yield memory
+                break
 
 
 def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -> bool:
@@ -60,18 +85,20 @@ def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -
 
 
 def _build_memory(
-    rule: ExtractionRule, match: re.Match[str], clause: Clause, message: str, private: bool | None
+    rule: ExtractionRule, match: re.Match[str], reading: Reading, message: str, private: bool | None
 ) -> MemoryAnswer | None:
     """Return the memory that a rule found in a clause; None if its attribute or entity cannot be filled."""
     attribute = fill_attribute(rule.attribute, match) if rule.attribute else None
     if rule.attribute and attribute is None:
         return None
     entity = _build_entity(rule.entity, match) if rule.entity else None
-    if rule.entity and entity is None:
+    if rule.entity and entity is None and not rule.entity.endswith("?"):
         return None
-    start, end = match.span("quote") if "quote" in match.groupdict() else (0, len(clause.text))
+    start, end = reading.quote_start, reading.quote_end
+    if "quote" in match.groupdict() and reading.verbatim:
+        start, end = (reading.clause.start + place for place in match.span("quote"))
     # Quoted from the message itself: the clause's text has straightened quotation marks.
-    quote = message[clause.start + start : clause.start + end].strip()
+    quote = message[start:end].strip()
     return MemoryAnswer(
         type=rule.type,
         content=quote,
@@ -85,16 +112,16 @@ def _build_memory(
 
 def _build_entity(template: str, match: re.Match[str]) -> EntityAnswer | None:
     """Return the entity that the rule's template names, with its label from the match; None without a label."""
-    kind, _, group = template.partition(":")
+    kind, _, group = template.rstrip("?").partition(":")
     caught = match.groupdict()
     if group == "{person}":
         kin = caught.get("kin")
         label = caught.get("who") or caught.get("name") or caught.get("bare") or (kin.capitalize() if kin else None)
     elif group == "{what}":
-        label = shorten_object(caught["what"])
+        label = shorten_object(caught["what"] or "")
     else:
         label = caught.get(group.strip("{}"))
-    return EntityAnswer(type=EntityType(kind), label=label) if label else None
+    return EntityAnswer(type=EntityType(kind), label=label) if label and len(label) <= _LONGEST_LABEL else None
 
 
 def _entity_label(memory: MemoryAnswer) -> str | None:
@@ -107,7 +134,7 @@ def extract_todos(text: str, open_todos: Sequence[str] = ()) -> list[TodoAnswer]
     """Return what the person promises, repeats, leaves open or struggles with, and which open todos they close."""
     found: dict[tuple[str, str], TodoAnswer] = {}
     for clause in split_clauses(text):
-        for todo in (*_closed_todos(clause, text, open_todos), *_new_todos(clause, text)):
+        for todo in (*closed_todos(clause, text, open_todos), *_new_todos(clause, text)):
             if not any(known.content == todo.content for known in found.values()):
                 found[todo.op, todo.content] = todo
     return list(found.values())[:MOST_PER_MESSAGE]
@@ -127,22 +154,3 @@ def _new_todos(clause: Clause, message: str) -> Iterator[TodoAnswer]:
             if match and _passes_checks(struggle, match, clause):
                 yield TodoAnswer(op="add", kind=TodoKind.FRICTION, content=quote, quote=quote)
                 return
-
-
-def _closed_todos(clause: Clause, message: str, open_todos: Sequence[str]) -> Iterator[TodoAnswer]:
-    """Yield the closing of the one open todo that a clause says is over, by a verb of ending and its topic."""
-    dropped = DROPPED_PATTERN.search(clause.text)
-    ended = None if dropped else DONE_PATTERN.match(clause.text)
-    if not (dropped and is_own_telling(clause)) and not (ended and is_statement(clause)):
-        return
-    verb = ended["verb"].lower() if ended else ""
-    rest = set(terms(clause.text[ended.end() if ended else 0 :]))
-    mentioned = rest | set(terms(PAST_FORMS.get(verb, verb)))
-    topics = {content: set(terms(content)) - FILLER_TERMS for content in open_todos}
-    matching = [
-        content for content, words in topics.items() if words & rest and len(words & mentioned) >= len(words) / 2
-    ]
-    # With several candidates it is not clear which todo is meant.
-    if len(matching) == 1:
-        quote = message[clause.start : clause.start + len(clause.text)].strip()
-        yield TodoAnswer(op="drop" if dropped else "done", content=matching[0], quote=quote)

@@ -23,6 +23,8 @@ def compile_phrases(entries: str) -> re.Pattern[str]:
 HARMLESS = compile_phrases(
     r"""
     can't stand / can't bear / say no / dream job / don't let me forget
+    i (?:don't|do not) (?:eat|drink) / (?:can't|cannot) (?:eat|have|tolerate|digest|hear|see)
+    /\b(?:almost|nearly|about) (?=(?:\w+ )?(?:years|months|weeks)\b|\d)/
     you can (?:reach|email|call|text|write) me
     """
 )
@@ -56,7 +58,8 @@ REQUEST = compile_phrases(
     rf"""
     /^(?:please |kindly |now |then |just )*(?:{"|".join(_IMPERATIVES.split())})\b/
     can you / could you / would you / will you
-    /\b(?:saying|says|say|stating|states|stated|like|phrase|sentence|line|caption) ?:? (?:that )?(?=i\b|i'm|my )/
+    /\b(?:saying|says|say|stating|states|stated|phrase|sentence|line|caption) ?:? (?:that )?(?=i\b|i'm|my )/
+    /(?<!\bi )(?<!really )\blike ?:? (?:that )?(?=i\b|i'm|my )/
     /\b(?:slogan|title|template|example) ?:? (?:that )?(?=i\b|i'm|my )/
     call me (?:a|an|back|later|when|if|at|on|in|tomorrow|tonight|today)
     i (?:need|want|would like|'d like) you to

@@ -310,7 +310,7 @@ _OFTEN = (
     r"|evenings))"
 )
 _DO = (
-    r"(?P<x>(?!just |\w+ed\b|agree|disagree|say |do\b$|crash|am |was |forget |keep |lose |miss |want |have |had "
+    r"(?P<x>(?!just |\w+ed\b|agree|disagree|say |do\b$|crash|am |was |forget |keep |lose |miss |want |have\b|had\b"
     r"|need |see |know |get |love |like |hate |wonder |feel |think )[a-z]+(?: [^,]+?)??)"
 )
 

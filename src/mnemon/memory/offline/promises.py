@@ -7,7 +7,6 @@ from mnemon.memory.offline.profile import FRICTIONS
 from mnemon.memory.offline.rule import ExtractionRule
 from mnemon.memory.offline.vocabulary import ACTIONS, phrase_alternatives
 from mnemon.memory.todos.todo import TodoKind
-from mnemon.memory.words import terms
 
 _SOON = (
     r"(?:today|tonight|tomorrow(?: \w+)?|this (?!time)\w+|next (?!time)\w+|later(?: today)?|by \w+(?: \w+)?"
@@ -78,25 +77,6 @@ PROMISES: tuple[PromiseRule, ...] = (
 """Rules for promises, habits and open questions; the first that matches counts."""
 
 STRUGGLES: tuple[ExtractionRule, ...] = FRICTIONS
-
-DONE_PATTERN = re.compile(
-    r"(?:i|we)(?:'ve| have)?(?: just| already| finally| also)* "
-    r"(?P<verb>done|did|sent|paid|bought|handed in|wrote|written|made|went|took|met|read|ran|spoke|got|\w+ed)\b",
-    re.IGNORECASE,
-)
-"""How people say that something is done."""
-
-PAST_FORMS = {
-    "sent": "send", "went": "go", "bought": "buy", "paid": "pay", "wrote": "write", "written": "write", "made": "make",
-    "took": "take", "met": "meet", "ran": "run", "spoke": "speak", "got": "get", "did": "do", "done": "do",
-}  # fmt: skip
-"""Irregular past forms, which the stemmer does not know."""
-
-FILLER_TERMS = frozenset(
-    terms("ll go get need must tomorrow today tonight week weekend morning evening monday tuesday wednesday thursday "
-          "friday saturday sunday next later soon remind forget promised going every want like tri plan")
-)  # fmt: skip
-"""Words of a todo that say when, or that it is a todo, but not what it is about."""
 
 DROPPED_PATTERN = re.compile(
     r"\b(?:i won't|i will not|i'm not going to|i am not going to|i've decided not to|i decided not to"

@@ -35,7 +35,7 @@ class ExtractionRule:
     attribute: str | None = None
     """What the fact is a value of; `{x}` stands for the text of group `x`, shortened."""
     entity: str | None = None
-    """`person:{who}` or `project:{what}`; None for the person themselves."""
+    """`person:{who}` or `project:{what}`, with `?` where the group may be left out; None for the person themselves."""
     checks: Mapping[str, GroupCheck] = field(default_factory=dict)
     """Checks by group name."""
     passing: bool = False

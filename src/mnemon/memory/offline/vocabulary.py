@@ -15,6 +15,30 @@ LOOSE_KINSHIP_WORDS = _read_table("loose_kin")
 """Kinship words that people also use of coffee, time and work."""
 BARE_KINSHIP_WORDS = ("Mom", "Mum", "Dad", "Mama", "Papa", "Grandma", "Grandpa", "Granny", "Nana", "Mother", "Father")
 """Kinship words that are used without "my"."""
+MALE_KIN = _read_table("male_kin")
+"""Kinship words of men."""
+FEMALE_KIN = _read_table("female_kin")
+"""Kinship words of women."""
+MEDICINES = _read_table("medicines")
+"""Medicines that people take for long."""
+SPORTS_AND_CRAFTS = _read_table("hobbies")
+"""What people do in their free time, as verbs."""
+FOODS = _read_table("foods")
+"""What people cannot have."""
+CONDITION_PHRASES = """
+    high blood pressure / low blood pressure / high cholesterol / type \\d diabetes
+    type (?:one|two) diabetes / diabetes / herniated disc / slipped disc / bad (?:back|knees?|hip|shoulder)
+    sickle cell(?: trait| disease| anemia)? / c(?:o)?eliac(?: disease)? / crohn's(?: disease)?
+    parkinson's(?: disease)? / alzheimer's / dementia / multiple sclerosis / rheumatoid arthritis / arthritis
+    asthma / adhd / ocd / ptsd / autism / depression / anxiety / bipolar disorder / epilepsy / eczema
+    psoriasis / migraines? / tinnitus / insomnia / sleep apnea / anemia / hypothyroidism / hyperthyroidism
+    a thyroid (?:condition|problem|disorder) / endometriosis / pcos / fibromyalgia / lupus / scoliosis
+    sciatica / glaucoma / cataracts / gout / ibs / acid reflux / gerd / hay fever
+    a heart (?:condition|murmur) / afib / a pacemaker / hypertension / dyslexia / dyspraxia
+    lactose intolerance / kidney (?:disease|problems) / osteoporosis / osteoarthritis / cancer
+    a hearing aid / hearing loss / vertigo / raynaud's / hashimoto's / long covid / copd / emphysema / angina
+"""
+"""Lasting conditions as people name them."""
 OCCUPATIONS = _read_table("occupations")
 """Head words of occupations."""
 CONDITIONS = _read_table("conditions")

@@ -10,7 +10,7 @@ from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.memory.fact import API
-from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, todo_key
+from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, find_same_todo, todo_key
 from mnemon.memory.trust import trust_of
 from mnemon.scope import Scope
 
@@ -51,13 +51,15 @@ async def open_todos(tx: Tx, scope: Scope) -> list[Todo]:
 
 
 async def add_todo(tx: Tx, scope: Scope, draft: NewTodo, *, at: datetime) -> tuple[Todo, bool]:
-    """Open the todo, or refresh the open one that says the same; return it and whether it is new."""
+    """Open the todo, or refresh the open one of the same deed; return it and whether it is new."""
+    same = find_same_todo(draft.kind, draft.content, await open_todos(tx, scope))
     row = await tx.fetch_one(
         SQL["insert"],
         **scope.owner_params,
         id=tx.new_id("tod"),
         persona_id=scope.persona_id,
-        todo_key=todo_key(draft.kind, draft.content),
+        # The key of the todo that it repeats, which is then refreshed.
+        todo_key=todo_key(draft.kind, same.content if same else draft.content),
         at=at,
         **vars(draft),
     )

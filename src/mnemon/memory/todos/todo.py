@@ -16,6 +16,7 @@ from rapidfuzz import fuzz
 
 from mnemon.memory.fact import FactType
 from mnemon.memory.keys import content_hash, normalize_content
+from mnemon.memory.todos.deeds import is_same_deed
 from mnemon.memory.trust import Trust, outranks, source_mark, speaks_for_person, trust_of
 from mnemon.memory.words import terms
 from mnemon.untrusted_text import reads_outside_text
@@ -98,6 +99,14 @@ def infer_todo_kind(content: str, fact_type: FactType | None = None) -> TodoKind
     if fact_type is FactType.FRICTION or _FRICTION.search(content):
         return TodoKind.FRICTION
     return TodoKind.COMMITMENT if _PROMISE.search(content) else TodoKind.THREAD
+
+
+def find_same_todo(kind: TodoKind, content: str, todos: Sequence[Todo]) -> Todo | None:
+    """Return the todo of this kind that names the same deed, however it is worded; None if there is none."""
+    # The latest one of which it is the very wording comes before one that is only worded otherwise.
+    key = todo_key(kind, content)
+    alike = [todo for todo in todos if todo.kind is kind and is_same_deed(todo.content, content)]
+    return next((todo for todo in alike if todo_key(kind, todo.content) == key), alike[0] if alike else None)
 
 
 def todo_key(kind: TodoKind, content: str) -> str:

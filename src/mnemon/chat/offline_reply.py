@@ -1,0 +1,92 @@
+"""The reply without a model: what recall found for the message, best first, word for word.
+
+It says that it is memory alone, and says that nothing is remembered only if nothing at all was found.
+"""
+
+import re
+from collections.abc import Sequence
+
+from mnemon.layer import Layer, LayerItem
+from mnemon.memory.layer import ASK_WHICH
+from mnemon.memory.words import query_terms, terms
+from mnemon.untrusted_text import reads_outside_text
+
+OFFLINE_OPENING = "No language model is connected, so this is memory alone"
+"""How every reply without a model begins."""
+_MAX_LINES = 5
+_MAX_NEAR = 3
+"""Lines that share no word with the question, where none does."""
+_LONGEST_SAID = 300
+_FOUND_LAYERS = ("L5", "L4")
+"""What recall found for the message, best first, then what is always kept in mind."""
+_CONVERSATION_LAYER = "L6"
+_EMPTY_TERMS = frozenset(terms("know remember tell say said please thing ask me you hi hello ok okay thanks"))
+"""Words of a question that say nothing about what it asks for."""
+_QUESTION = re.compile(
+    r"\?\s*$|^\W*(?:what|when|where|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|have|has"
+    r"|remind me|tell me|show me|list)\b",
+    re.IGNORECASE,
+)
+
+
+@reads_outside_text
+def reply_by_rule(question: str, layers: Sequence[Layer], said: Sequence[str] = ()) -> str:
+    """Return a reply without a model: remembered lines that share a word with the question, verbatim, best first.
+
+    `said` is what the person said before in the session. A question that shares no word with anything gets the lines
+    that recall ranks first; a statement that does not is only acknowledged.
+    """
+    wanted = frozenset(query_terms(question)) - _EMPTY_TERMS
+    found = _distinct_items(layers, _FOUND_LAYERS)
+    lines = _chosen_lines([item for item in found if wanted & frozenset(terms(item.text))])
+    lines += _lines_said(wanted, said, lines)[: _MAX_LINES - len(lines)]
+    if not lines:
+        shared = _distinct_items(layers, (_CONVERSATION_LAYER,))
+        lines = _chosen_lines([item for item in shared if wanted & frozenset(terms(item.text))])
+    unclear = [item.text for item in _distinct_items(layers, (_CONVERSATION_LAYER,)) if item.text.startswith(ASK_WHICH)]
+    if unclear:
+        listed = [text.removeprefix(ASK_WHICH).lstrip(": ") for text in unclear]
+        return _listed(f"{OFFLINE_OPENING}. Which of these is over? Say it in the words of the todo:", listed)
+    if lines:
+        return _listed(f"{OFFLINE_OPENING}. What is remembered about that:", lines)
+    if _QUESTION.search(question) is None:
+        return f"{OFFLINE_OPENING}. Your message is kept."
+    nearest = _chosen_lines(found)[:_MAX_NEAR]
+    if nearest:
+        return _listed(f"{OFFLINE_OPENING}. Nothing has the words of your question; what comes closest to it:", nearest)
+    return f"{OFFLINE_OPENING}: nothing is remembered about that. Your message is kept."
+
+
+def _listed(opening: str, lines: Sequence[str]) -> str:
+    """Return the opening and the lines as a list."""
+    return "\n".join((opening, *(f"- {line}" for line in lines)))
+
+
+def _distinct_items(layers: Sequence[Layer], names: Sequence[str]) -> list[LayerItem]:
+    """Return the items of the named layers, in the order of the names, each text once."""
+    distinct: dict[str, LayerItem] = {}
+    for layer in (layer for name in names for layer in layers if layer.name == name):
+        for item in layer.items:
+            distinct.setdefault(item.text, item)
+    return list(distinct.values())
+
+
+def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:
+    """Return the first lines up to the limit; a line that needs another comes only if both fit."""
+    first = [item for item in about if item.needs is None][:_MAX_LINES]
+    sources = {source for item in first for source in item.sources}
+    beside = [item for item in about if item.needs in sources][: _MAX_LINES - len(first)]
+    return [item.text for item in about if item in first or item in beside]
+
+
+def _lines_said(wanted: frozenset[str], said: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Return what the person said in this session about the question, latest first, unless a line tells of it."""
+    told = [frozenset(terms(line)) for line in lines]
+    answers = []
+    for text in reversed(said):
+        words = frozenset(terms(text))
+        about = words & wanted
+        # A message that a line was taken from, or that asks the same again, answers nothing more.
+        if about and not any(about <= line for line in told) and _QUESTION.search(text) is None:
+            answers.append(f"Earlier in this conversation you said: {text[:_LONGEST_SAID]}")
+    return answers
