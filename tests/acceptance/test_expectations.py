@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from openai import OpenAI
+from openai import OpenAI, Stream
 
 from acceptance.test_mcp import connected
 from mnemon.access.grants import Grant
@@ -39,9 +39,10 @@ def ask(
         **more,
     }
     raw = ai.chat.completions.with_raw_response.create(**options, stream=stream)
+    answered = raw.parse()
     text, calls = "", []
-    if stream:
-        for chunk in raw.parse():
+    if isinstance(answered, Stream):
+        for chunk in answered:
             for choice in chunk.choices:
                 text += choice.delta.content or ""
                 calls += [
@@ -51,9 +52,10 @@ def ask(
                         "function": {"name": c.function.name, "arguments": c.function.arguments},
                     }
                     for c in choice.delta.tool_calls or []
+                    if c.function is not None
                 ]
     else:
-        message = raw.parse().choices[0].message
+        message = answered.choices[0].message
         text = message.content or ""
         calls = [c.model_dump(include={"id", "type", "function"}) for c in message.tool_calls or []]
     if calls:
