@@ -11,7 +11,7 @@ import psycopg
 def new_database(cluster_url: str, template: str | None = None) -> Iterator[str]:
     """The URL of a database that is dropped afterwards: a copy of the template, or empty."""
     name = f"mnemon_{uuid.uuid4().hex[:16]}"
-    # Copying files takes a third of the time of writing each block to the log, and nothing of it has to survive a crash.
+    # Copying files takes a third of the time of logging each block, and nothing of it has to survive a crash.
     copied = f' TEMPLATE "{template}" STRATEGY file_copy' if template else ""
     _admin(cluster_url, f'CREATE DATABASE "{name}"{copied}')
     try:
