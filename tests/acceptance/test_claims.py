@@ -279,7 +279,7 @@ def test_what_an_operator_archived_makes_no_claim_of_what_the_person_says_next(
     server: Served, client: Client, reason: str | None
 ) -> None:
     made = operators_archived(client, reason)
-    state(client, "Likes living in big towns", attribute="towns")
+    state(client, "Likes living in big towns", attribute="surroundings")
     server.advance(minutes=1)
     said = state(client, "Lives in Lyon", attribute="lives in")
     assert (said["id"], said["outcome"], said["claimOf"], said["trustLevel"]) == (made["id"], "updated", None, "person")

@@ -17,13 +17,13 @@ from support.served import Served, served
 PROFILE = {"type": "PROFILE"}
 JOHN = {"type": "person", "label": "John"}
 FRAGMENTS = {
-    "John plays chess": "habit",
+    "John naps at noon": "habit",
     "John drinks tea": "preference",
     "John has a red bike": "fact",
     "John gets lost easily": "friction",
 }
 """Facts of different kinds about one person, each under a key of its own."""
-FOLDED = "John gets lost easily; John has a red bike; John plays chess; John drinks tea"
+FOLDED = "John gets lost easily; John has a red bike; John naps at noon; John drinks tea"
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_only_an_active_unpinned_fold_can_be_undone(tidy: Served) -> None:
     client.patch(f"/api/memories/{fold}", json={"pinned": True})
     pinned = client.post(f"/api/memories/{fold}/unfold")
     assert (pinned.status_code, pinned.json()["code"]) == (409, "fold_pinned")
-    fragment = held(client, "ARCHIVED")["John plays chess"]
+    fragment = held(client, "ARCHIVED")["John naps at noon"]
     plain = client.post(f"/api/memories/{fragment}/unfold")
     assert (plain.status_code, plain.json()["code"]) == (409, "not_a_fold")
     assert client.post("/api/memories/mem_none/unfold").status_code == 404
@@ -141,9 +141,9 @@ def test_what_became_of_a_fragment_since_then_is_respected(tidy: Served) -> None
     client = tidy.client("acme")
     fold = folded(tidy, client)
     archived = held(client, "ARCHIVED")
-    client.post(f"/api/memories/{archived['John plays chess']}/restore")
+    client.post(f"/api/memories/{archived['John naps at noon']}/restore")
     restored = client.post(f"/api/memories/{fold}/unfold").json()["data"]["restored"]
-    assert {one["content"] for one in restored} == set(FRAGMENTS) - {"John plays chess"}
+    assert {one["content"] for one in restored} == set(FRAGMENTS) - {"John naps at noon"}
     assert set(held(client)) == set(FRAGMENTS)
 
 
@@ -161,7 +161,7 @@ def test_an_edited_fragment_undoes_the_fold(tidy: Served) -> None:
 def test_a_fragment_that_was_stated_again_is_not_doubled(tidy: Served) -> None:
     client = tidy.client("acme")
     fold = folded(tidy, client)
-    remember(tidy, client, "John plays chess")
+    remember(tidy, client, "John naps at noon")
     answer = client.post(f"/api/memories/{fold}/unfold")
     assert answer.status_code == 200, answer.text
     listed = client.get("/api/memories", params={"userId": "ann", "limit": 200}).json()["data"]

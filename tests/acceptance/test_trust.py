@@ -90,7 +90,7 @@ def test_a_less_trusted_repeat_changes_nothing_and_says_so(client: Client) -> No
         "skipped", own["id"], "known already from a more trusted source: person",
     )  # fmt: skip
     assert client.get(f"/api/memories/{own['id']}").json()["data"]["content"] == ALLERGIC
-    newer = state(client, "Allergic to nuts")
+    newer = state(client, "Severely allergic to penicillin")
     assert (newer["outcome"], newer["id"], newer["pinned"]) == ("updated", own["id"], True)
 
 
@@ -144,8 +144,8 @@ def test_only_a_key_of_the_whole_organization_speaks_for_the_operator(server: Se
     with bound:
         assert bound.post("/api/memories", json=body).status_code == 403
         assert bound.post("/api/memories/batch", json=[body]).status_code == 403
-    laid_down = state(client, "Never offer penicillin", source="operator")
-    beside = state(client, "Offer penicillin")
+    laid_down = state(client, "Never offer penicillin", source="operator", attribute="first aid")
+    beside = state(client, "Offer penicillin", attribute="first aid")
     assert (beside["claimOf"], beside["trust"]) == (laid_down["memoryKey"], "person")
 
 

@@ -12,7 +12,7 @@ from support.console_door import signed_in
 from support.served import Served, served
 
 FRAGMENTS = {
-    "John plays chess": "habit",
+    "John naps at noon": "habit",
     "John drinks tea": "preference",
     "John has a red bike": "fact",
     "John gets lost easily": "friction",

@@ -23,6 +23,11 @@ DISGUISES = {
     "run together": LIE.replace(" ", "").replace(";", ""),
     "translated": "Hat keine Allergien; will Penicillin",
 }
+READABLE = ("as it stands", "signs without width")
+"""Disguises in which the lie still reads as the denial of what the person has: it becomes a claim against that.
+
+Others name a member of the set that nobody can read, and stand beside it as the tool's.
+"""
 SAID = {disguise: f"Thank you, and now number {number}?" for number, disguise in enumerate(DISGUISES)}
 """What the person says, by the disguise that the lie wears then."""
 CARRIERS = ("email", "tool_result", "assistant")
@@ -113,7 +118,7 @@ def test_a_lie_does_not_get_in_because_a_model_quotes_the_person(database_url: s
 def test_a_lie_that_a_tools_words_support_stays_the_tools(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path) as server:
         client = server.client("acme")
-        for number, lie in enumerate(DISGUISES.values()):
+        for number, (disguise, lie) in enumerate(DISGUISES.items()):
             person = f"victim-{number}"
             assert client.post("/api/memories", json={**FACT, "userId": person}).status_code == 201
             wanted = {"type": "PROFILE", "factType": "fact", "attribute": "allergies", "content": lie, "quote": lie}
@@ -125,4 +130,4 @@ def test_a_lie_that_a_tools_words_support_stays_the_tools(database_url: str, tmp
             server.settled(client, seconds=120)
             [claim] = held_beside_fact(client, person)
             assert (claim["trustLevel"], claim["trust"], claim["pinned"]) == ("tool", "external", False), lie
-            assert claim["claimOf"] is not None, lie
+            assert (claim["claimOf"] is not None) is (disguise in READABLE), lie

@@ -27,7 +27,9 @@ from mnemon.evidence.derived import SourceTexts
 from mnemon.evidence.quote_gate import Passage, Quotation
 from mnemon.evidence.statement import StatementKind, StatementSubject
 from mnemon.layer import Layer, LayerItem
+from mnemon.memory.attributes import Attribute, ValueKind, known_attributes
 from mnemon.memory.recall.query import ParsedQuery, parse_query
+from mnemon.memory.todos.deeds import Report, make_report
 from mnemon.scope import Scope
 from mnemon.sessions.summary import SessionSummary
 from mnemon.turn import Role, ToolOutcome, Turn, TurnMessage
@@ -198,6 +200,9 @@ _MAKERS: dict[Any, Callable[[_Texts], Any]] = {
     SessionSummary: lambda texts: SessionSummary(one_liner=texts.next(), what_mattered=[texts.next()]),
     StatementKind: lambda texts: StatementKind.FACT,
     StatementSubject: lambda texts: StatementSubject(speaker=("Anna",)),
+    Attribute: lambda texts: known_attributes()["lives_in"],
+    Report: lambda texts: make_report("called", texts.next()),
+    ValueKind: lambda texts: ValueKind.PLACE,
     datetime: lambda texts: _AT,
     Layer: lambda texts: Layer(
         name="L4", title="Known", opening="", items=(LayerItem(text=texts.next(), value=1.0, sources=()),), budget=1000

@@ -14,7 +14,7 @@ from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.placing import MemoryPlace, SlotIndex, place_fact
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, skip_if_known, update_memory
 from mnemon.memory.retraction import NOTHING_ENDED, SAID_SINCE, end_memory, endings_of_retraction, refuses_ending
-from mnemon.memory.slots import repeated_text
+from mnemon.memory.slots import read_fact, repeated_text
 from mnemon.memory.trust import outranks
 from mnemon.scope import NewId
 
@@ -71,7 +71,10 @@ class FactBatch:
             return self._retract(number, fact, targets, new_id)
         if fact.op is FactOp.RETRACT:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=self._shown_as_if(fact), why=NOTHING_ENDED)
-        return self._state(number, place_fact(fact, self.index, self.held, persona_id), new_id)
+        placed = place_fact(fact, self.index, self.held, persona_id)
+        if fact.key is None and number not in self.forgotten and read_fact(fact).denies:
+            self._end_members(persona_id, placed)
+        return self._state(number, placed, new_id)
 
     def _state(self, number: int, fact: Fact, new_id: NewId) -> MemoryChange:
         """Return what a fact that is placed changes: repeat, replace, create, or stand beside as a claim."""
@@ -158,6 +161,16 @@ class FactBatch:
                 self.retracted.append(change)
         assert shown is not None
         return shown
+
+    def _end_members(self, persona_id: str | None, denial: Fact) -> None:
+        """End the members of a set that a statement says is empty, besides the one whose place it takes."""
+        at = denial.valid_from or self.stamp.at
+        for held in self.index.members(read_fact(denial).slot, self.held, persona_id):
+            stays = held.status is not ArchiveStatus.ACTIVE or at < held.stated_at or refuses_ending(held, denial)
+            if held.memory_key != denial.key and not stays:
+                change = end_memory(held, denial, self.stamp)
+                self._record_change((held.persona_id, held.memory_key), change)
+                self.retracted.append(change)
 
     def _shown_as_if(self, fact: Fact) -> StoredMemory:
         """Return the memory that a fact would have made, for the result of a retraction that found nothing."""

@@ -12,7 +12,8 @@ from mnemon.memory.entities.aliases import Aliases
 from mnemon.memory.fact import EntityType, FactEntity
 from mnemon.memory.keys import make_slug
 from mnemon.memory.memory import StoredMemory
-from mnemon.memory.reading import LONGEST_READ, Reading, plain_statement, read_plain
+from mnemon.memory.plain_statement import LONGEST_READ, plain_statement
+from mnemon.memory.reading import Reading, read_plain
 from mnemon.memory.slots import SELF_KEY, SlotReading, read_memory, slot_entity_key, slot_of
 from mnemon.memory.values import LONGEST_VALUE, clean_value, is_same_value, value_stems
 from mnemon.untrusted_text import reads_outside_text_up_to

@@ -108,7 +108,7 @@ async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
     ]
     # What is reported could be any of several todos: none is closed, so the reply has to ask.
     sources = {todo.content: todo.id for todo in known}
-    for meant in unclear_closings(ask.query, list(sources)):
+    for meant in unclear_closings(ask.query, list(sources)) if len(sources) > 1 else ():
         lines = "”, “".join(meant)
         ids = tuple(sources[content] for content in meant)
         items.append(LayerItem(text=f"{ASK_WHICH}: “{lines}”", sources=ids, value=9.5))

@@ -12,27 +12,10 @@ from mnemon.memory.attributes import Attribute, Holds, ValueKind, attribute_call
 from mnemon.memory.entities.lexicon import KNOWN_NAMES
 from mnemon.memory.fact import EntityType, FactEntity
 from mnemon.memory.offline.vocabulary import KINSHIP_WORDS, NOT_NAMES, OCCUPATIONS
+from mnemon.memory.plain_statement import LONGEST_READ, plain_statement
 from mnemon.memory.values import clean_value, split_values, value_stems
 from mnemon.untrusted_text import reads_outside_text_up_to
 
-LONGEST_READ = 300
-"""Characters of a statement that is read; longer ones are kept apart by their content."""
-
-_CONTRACTIONS = tuple(
-    (re.compile(pattern, re.IGNORECASE), put)
-    for pattern, put in (
-        (r"\bcan't\b", "can not"), (r"\bcannot\b", "can not"), (r"\bwon't\b", "will not"), (r"n't\b", " not"),
-        (r"\bdont\b", "do not"), (r"\b(i)['’]?m\b", r"\1 am"), (r"\b(we|they|you)'re\b", r"\1 are"),
-        (r"\b(i|we|they|you)'ve\b", r"\1 have"), (r"\b(he|she|it|that|who|where)'s\b", r"\1 is"),
-        (r"(?<=\w)'s (?=(?:an?|not|no|now|still|called|named|allergic|vegan|vegetarian|my|our|in|at|from)\b)", " is "),
-    )
-)  # fmt: skip
-_OPENERS = re.compile(
-    r"^(?:(?:actually|well|ok|okay|so|and|but|also|fyi|btw|by the way|just so you know|note that|remember that|remember"
-    r"|please remember that|please remember|update|correction|i mean|sorry|oh|hey|hi|yes|yeah|no|good news|news|sadly"
-    r"|unfortunately|finally)\b[\s,:.!–-]*)+",
-    re.IGNORECASE,
-)
 _TRAILERS = re.compile(
     r"[,\s]+(?:by the way|btw|you know|though|actually|now|at the moment|currently|these days|right now|nowadays)$",
     re.IGNORECASE,
@@ -51,7 +34,6 @@ _ADVERBS = re.compile(
     r"|happily|again|proudly|mainly|usually|generally|definitely|primarily)\s+",
     re.IGNORECASE,
 )
-_SENTENCE_BREAK = re.compile(r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bInc)(?<!\bProf)[.!?]\s+(?=[A-Z])|\n")
 _CAP = (
     r"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-ZÀ-Þ][\w'&-]*"
     r"(?: (?:of|the|and|de|van|von) [A-ZÀ-Þ][\w'&-]*| [A-ZÀ-Þ][\w'&-]*){0,3})"
@@ -88,7 +70,7 @@ _THE_X_NOUN = re.compile(
 )
 _IS_NOUN = re.compile(
     rf"^(?P<v>.{{1,60}}?) (?:is|are|be|became|becomes)(?: now| still)? (?:also )?"
-    rf"(?:(?:{_OWNER})|(?P<of>{_CAP})'s) (?P<noun>{_NOUN})$",
+    rf"(?:(?:{_OWNER})|(?P<of>{_CAP})'s) (?P<noun>{_NOUN})(?:\s*[;,(].*)?$",
     re.IGNORECASE,
 )
 _LABELLED = re.compile(r"^(?P<noun>[A-Za-z][\w' -]{1,30}?)\s*(?::|=)\s+(?P<v>\S.*)$")
@@ -99,6 +81,7 @@ _TITLE = re.compile(
     r"|owner|lead|chief \w+ officer|managing director|vice president|professor|dean)\b(?: (?:of|at|for) .+)?$",
     re.IGNORECASE,
 )
+_OWNED = re.compile(r"(?:my|our)\b", re.IGNORECASE)
 _DEMONYM = re.compile(
     r"(?:ish|ese|ian|ean|ench|erman|utch|reek|wiss|hai|can|egan|arian|tired|ill|sick|late|great|busy)$"
 )
@@ -121,20 +104,6 @@ class Reading:
 
 
 @reads_outside_text_up_to(LONGEST_READ)
-def plain_statement(content: str) -> str | None:
-    """Return a statement without contractions and opening words; None if it is not one sentence."""
-    if len(content) > LONGEST_READ:
-        return None
-    text = " ".join(content.replace("’", "'").replace("‘", "'").replace("\x00", " ").split("\n"))
-    text = " ".join(text.split())
-    if text.endswith("?") or _SENTENCE_BREAK.search(text):
-        return None
-    for pattern, put in _CONTRACTIONS:
-        text = pattern.sub(put, text)
-    return _OPENERS.sub("", text).rstrip(" .!…;,")
-
-
-@reads_outside_text_up_to(LONGEST_READ)
 def read_statement(content: str, entity: FactEntity | None = None) -> Reading | None:
     """Return what a statement says of the person, or of the entity that it is known to be about; None if not known."""
     text = plain_statement(content)
@@ -152,6 +121,7 @@ def read_plain(text: str, entity: FactEntity | None = None) -> Reading | None:
     return None
 
 
+@reads_outside_text_up_to(LONGEST_READ)
 def read_values(attribute: Attribute, content: str, entity: FactEntity | None = None) -> tuple[str, ...]:
     """Return the values that a statement gives for an attribute which its caller has named."""
     text = plain_statement(content)
@@ -170,6 +140,37 @@ def read_values(attribute: Attribute, content: str, entity: FactEntity | None = 
     words = [word for word in text.split() if not value_stems(word) <= attribute.noise | label | _GRAMMAR]
     left = clean_value(" ".join(words), attribute.value)
     return split_values(left) if attribute.holds is Holds.SET and left else (left,) if left else ()
+
+
+@reads_outside_text_up_to(LONGEST_READ)
+def read_denial(content: str, entity: FactEntity | None = None) -> Reading | None:
+    """Return the set of which a statement says that it has no member: "Has no allergies", "Allergies: none"."""
+    text = plain_statement(content)
+    if text is None:
+        return None
+    plain = _AFTER_DENIAL.sub("", text)
+    if match := _NONE_OF.match(plain):
+        return _denied_set(match["noun"], entity)
+    for about, predicate in _subjects(plain, entity):
+        match = _HAS_NO.match(_ADVERBS.sub("", predicate))
+        if match and (found := _denied_set(match["noun"], about)) is not None:
+            return found
+    return None
+
+
+def _denied_set(noun: str, about: FactEntity | None) -> Reading | None:
+    """Return the reading of a noun of which there is none, if it names an attribute that holds a set."""
+    attribute = find_attribute(noun)
+    if attribute is None or attribute.holds is not Holds.SET:
+        return None
+    return Reading(entity=about, attribute=attribute)
+
+
+_AFTER_DENIAL = re.compile(r"\s*[;,.].*$| (?:at all|whatsoever|of any kind)$", re.IGNORECASE)
+_HAS_NO = re.compile(
+    r"^(?:(?:have|has|have got|has got) no|(?:do|does) not have any)(?: known)? (?P<noun>\w+(?: \w+)?)$", re.IGNORECASE
+)
+_NONE_OF = re.compile(r"^(?:my |known )?(?P<noun>\w+(?: \w+)?)(?: are|:) none$", re.IGNORECASE)
 
 
 _GRAMMAR = value_stems(
@@ -339,7 +340,8 @@ def _predicate_values(attribute: Attribute, form: str) -> tuple[str, ...]:
             if value and _fits(attribute, value):
                 return split_values(value) if _may_have_several(attribute) else (value,)
     for pattern in attribute.whole_says:
-        if match := pattern.fullmatch(form):
+        # "is my coach" says what somebody is to the person, not what they do.
+        if (match := pattern.fullmatch(form)) and not _OWNED.match(match["v"]):
             value = clean_value(match["v"], attribute.value)
             if value and _stands_alone(attribute, value):
                 return (value,)

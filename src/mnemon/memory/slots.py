@@ -14,7 +14,8 @@ from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType
 from mnemon.memory.keys import SELF, content_hash, entity_key, make_slug, memory_key, split_key
 from mnemon.memory.lifecycle import has_same_words
 from mnemon.memory.memory import StoredMemory
-from mnemon.memory.reading import LONGEST_READ, Reading, plain_statement, read_statement, read_values
+from mnemon.memory.plain_statement import LONGEST_READ, plain_statement
+from mnemon.memory.reading import Reading, read_denial, read_statement, read_values
 from mnemon.memory.values import is_same_value, value_slug, value_stems
 
 SELF_KEY = f"{EntityType.PERSON}:{SELF}"
@@ -32,6 +33,8 @@ class SlotReading:
     """Whose attribute it is, as the statement names it; None for the person."""
     named: FactEntity | None = None
     """Somebody whom the value names."""
+    denies: bool = False
+    """Whether it says that the set has no member."""
 
 
 NO_SLOT = SlotReading(slot="")
@@ -57,6 +60,9 @@ def read_slot(
     """Return of what a statement is a value, by the attribute it was given or by what its text says."""
     if len(content) > LONGEST_READ and attribute is None:
         return NO_SLOT
+    if (denied := _denial_of(content[:LONGEST_READ], entity, attribute)) is not None:
+        slot = slot_of(slot_entity_key(denied.entity), denied.attribute.name)
+        return SlotReading(slot=slot, attribute=denied.attribute, entity=denied.entity, denies=True)
     reading = _reading_of(content[:LONGEST_READ], entity, attribute)
     if reading is None:
         return NO_SLOT
@@ -66,6 +72,14 @@ def read_slot(
     if known.holds is Holds.LOG:
         slot = f"{slot}#{content_hash(' '.join(sorted(value_stems(content[:LONGEST_READ]))))}"
     return SlotReading(slot=slot, attribute=known, values=reading.values, entity=reading.entity, named=reading.named)
+
+
+def _denial_of(content: str, entity: FactEntity | None, attribute: str | None) -> Reading | None:
+    """Return the set that a statement says is empty; None if its caller named another attribute."""
+    denied = read_denial(content, entity)
+    if denied is None or attribute is None or attribute_called(attribute)[0].name == denied.attribute.name:
+        return denied
+    return None
 
 
 def _reading_of(content: str, entity: FactEntity | None, attribute: str | None) -> Reading | None:
@@ -146,8 +160,11 @@ def apart_key(fact: Fact) -> str:
 
 
 def is_same_member(one: SlotReading, other: SlotReading) -> bool:
-    """Say whether two readings of one slot are the same fact: any value of a single one, the same member of a set."""
-    if one.attribute is None or one.attribute.holds is not Holds.SET:
+    """Say whether two readings of one slot are the same fact: any value of a single one, the same member of a set.
+
+    That a set has no member is the same fact as each of its members, with another value.
+    """
+    if one.attribute is None or one.attribute.holds is not Holds.SET or one.denies or other.denies:
         return True
     if not one.values or not other.values:
         return False

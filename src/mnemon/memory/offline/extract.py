@@ -16,7 +16,7 @@ from mnemon.memory.offline.people import PEOPLE
 from mnemon.memory.offline.profile import PROFILE
 from mnemon.memory.offline.projects import PROJECTS
 from mnemon.memory.offline.promises import PROMISES, STRUGGLES
-from mnemon.memory.offline.readings import MentionedPerson, Reading, mentioned_people, read_sentence
+from mnemon.memory.offline.readings import ClauseReading, MentionedPerson, mentioned_people, read_sentence
 from mnemon.memory.offline.reports import closed_todos
 from mnemon.memory.offline.rule import ExtractionRule, fill_attribute, shorten_object
 from mnemon.memory.todos.todo import TodoKind
@@ -56,12 +56,12 @@ def _says_less(memory: MemoryAnswer, known: MemoryAnswer) -> bool:
     return same and own < other and (memory.content in known.content or known.content in memory.content)
 
 
-def _is_usable(reading: Reading) -> bool:
+def _is_usable(reading: ClauseReading) -> bool:
     """Say whether a reading is a statement that the rest of its sentence leaves as it is."""
     return 0 < len(reading.clause.text) <= LONGEST_CLAUSE and reading.stands and is_statement(reading.clause)
 
 
-def _apply_rules(readings: Sequence[Reading], message: str, private: bool | None) -> Iterator[MemoryAnswer]:
+def _apply_rules(readings: Sequence[ClauseReading], message: str, private: bool | None) -> Iterator[MemoryAnswer]:
     """Yield a memory for each rule that matches a reading and whose checks pass; of a clause's readings the longest."""
     temporary = [is_temporary(one.clause) for one in readings]
     for rule in chain.from_iterable(RULE_TABLES) if readings else ():
@@ -85,7 +85,7 @@ def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -
 
 
 def _build_memory(
-    rule: ExtractionRule, match: re.Match[str], reading: Reading, message: str, private: bool | None
+    rule: ExtractionRule, match: re.Match[str], reading: ClauseReading, message: str, private: bool | None
 ) -> MemoryAnswer | None:
     """Return the memory that a rule found in a clause; None if its attribute or entity cannot be filled."""
     attribute = fill_attribute(rule.attribute, match) if rule.attribute else None

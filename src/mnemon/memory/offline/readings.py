@@ -84,7 +84,7 @@ _MENDED = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ClauseReading:
     """One statement that can be read in a sentence, in one of its forms."""
 
     clause: Clause
@@ -127,7 +127,7 @@ def mentioned_people(text: str, offset: int = 0) -> list[MentionedPerson]:
 
 def read_sentence(
     sentence: Sentence, before: list[MentionedPerson], known: frozenset[str] = frozenset()
-) -> Iterator[list[Reading]]:
+) -> Iterator[list[ClauseReading]]:
     """Yield for each clause of a sentence its readings, the longest first.
 
     `before` are people mentioned earlier in the message, `known` first names of people on record, in lower case.
@@ -136,7 +136,7 @@ def read_sentence(
         yield [replace(one, clause=replace(one.clause, known=known)) for one in readings] if known else readings
 
 
-def _read_clauses(sentence: Sentence, before: list[MentionedPerson]) -> Iterator[list[Reading]]:
+def _read_clauses(sentence: Sentence, before: list[MentionedPerson]) -> Iterator[list[ClauseReading]]:
     """Yield for each clause of a sentence its readings, the longest first."""
     breaks = list(islice(_BREAK.finditer(sentence.text), 4 * MOST_STARTS))
     starts = [0, *(one.end() for one in breaks)]
@@ -185,19 +185,19 @@ def _clause_ends(sentence: Sentence, breaks: list[re.Match[str]], start: int) ->
     return [*ends[:-1][: MOST_ENDS - 1], ends[-1]][::-1]
 
 
-def _plain(sentence: Sentence, start: int, end: int) -> Reading:
+def _plain(sentence: Sentence, start: int, end: int) -> ClauseReading:
     """Return the reading of a piece of the sentence as it stands."""
     text = sentence.text[start:end].rstrip(_CLOSING)[: LONGEST_CLAUSE + 1]
     return _reading(sentence, start, start + len(text), text, sentence.start + start, verbatim=True)
 
 
-def _taken_over(sentence: Sentence, start: int, rest: int, end: int, quoted_from: int, words: str) -> Reading:
+def _taken_over(sentence: Sentence, start: int, rest: int, end: int, quoted_from: int, words: str) -> ClauseReading:
     """Return the reading of a piece whose subject is taken over from before, from where it is quoted."""
     piece = sentence.text[rest:end].rstrip(_CLOSING)
     return _reading(sentence, start, rest + len(piece), f"{words} {piece}", quoted_from, verbatim=False)
 
 
-def _reading(sentence: Sentence, start: int, end: int, text: str, quoted_from: int, *, verbatim: bool) -> Reading:
+def _reading(sentence: Sentence, start: int, end: int, text: str, quoted_from: int, *, verbatim: bool) -> ClauseReading:
     """Return a reading whose guards see the sentence up to its end."""
     clause = Clause(
         start=sentence.start + start,
@@ -206,7 +206,7 @@ def _reading(sentence: Sentence, start: int, end: int, text: str, quoted_from: i
         opens=start == 0,
         careless=sentence.careless,
     )
-    return Reading(
+    return ClauseReading(
         clause=clause,
         quote_start=quoted_from,
         quote_end=sentence.start + end,
@@ -215,7 +215,7 @@ def _reading(sentence: Sentence, start: int, end: int, text: str, quoted_from: i
     )
 
 
-def _mended(sentence: Sentence, start: int) -> Iterator[list[Reading]]:
+def _mended(sentence: Sentence, start: int) -> Iterator[list[ClauseReading]]:
     """Yield the readings of a statement that corrects itself: "I live in Austin, I mean Boston"."""
     found = _MENDED.search(sentence.text, start)
     if found is None or found["new"].startswith("\x00"):

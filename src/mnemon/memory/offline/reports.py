@@ -13,7 +13,7 @@ from mnemon.memory.answer import TodoAnswer
 from mnemon.memory.offline.clauses import LONGEST_MESSAGE, Clause, split_clauses
 from mnemon.memory.offline.guards import is_own_telling, is_statement
 from mnemon.memory.offline.promises import DROPPED_PATTERN
-from mnemon.memory.todos.deeds import Report, fitting_todos, make_report
+from mnemon.memory.todos.deeds import LONGEST_DEED, Report, fitting_todos, make_report
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 _PAST = (
@@ -92,8 +92,9 @@ def _reports(clause: Clause) -> Iterator[tuple[str, Report]]:
 
 def _fitting(clause: Clause, open_todos: Sequence[str]) -> tuple[str, list[str]] | None:
     """Return whether a clause closes todos as done or dropped, and which it may mean; None if it closes none."""
+    readable = [one for one in open_todos if len(one) <= LONGEST_DEED]
     for op, report in _reports(clause):
-        if meant := fitting_todos(report, open_todos):
+        if meant := fitting_todos(report, readable):
             return op, meant
     return None
 

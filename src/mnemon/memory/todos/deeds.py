@@ -51,11 +51,19 @@ _SAME_WORDS = (
     "arrange organize", "talk speak",
 )  # fmt: skip
 """Words that name the same deed or thing, the first for all."""
-_CANONICAL: dict[str, str] = {}
-for _line in _SAME_WORDS:
-    _first, *_others = (stem(word) for word in _line.split())
-    for _word in _others:
-        _CANONICAL.setdefault(_word, _CANONICAL.get(_first, _first))
+
+
+def _canonical_stems() -> dict[str, str]:
+    """Return for the stem of each further word of a line the stem of the first one."""
+    found: dict[str, str] = {}
+    for line in _SAME_WORDS:
+        first, *others = (stem(word) for word in line.split())
+        for other in others:
+            found.setdefault(other, found.get(first, first))
+    return found
+
+
+_CANONICAL = _canonical_stems()
 _PAST = {
     "sent": "send", "went": "go", "bought": "buy", "paid": "pay", "wrote": "write", "written": "write",
     "made": "make", "took": "take", "taken": "take", "met": "meet", "ran": "run", "spoke": "speak",
