@@ -23,6 +23,7 @@ from mnemon.db.database import Database
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.scope import Scope
 from mnemon.vectors.active_model import switch_active_model
+from support.processes import servers_on
 
 Report = dict[str, dict[str, Any]]
 
@@ -317,3 +318,15 @@ def test_an_embedded_database_that_a_signal_stopped_is_told_how_to_go_on(
     assert found["cluster"]["state"] == "fail"
     assert found["cluster"]["fix"] == f"kill -CONT {cluster.pid}"
     assert not [one for one in found.values() if "MNEMON_DATABASE_URL" in f"{one['detail']} {one['fix']}"]
+
+
+def test_a_suspended_child_of_the_embedded_database_is_found_too(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    cluster = asyncio.run(ensure_running(tmp_path / "data"))
+    child = min(pid for pid in servers_on(tmp_path / "data" / "postgres") if pid != cluster.pid)
+    try:
+        os.kill(child, signal.SIGSTOP)
+        found = doctor()["cluster"]
+    finally:
+        os.kill(child, signal.SIGCONT)
+        asyncio.run(cluster.stop())
+    assert (found["state"], found["fix"]) == ("fail", f"kill -CONT {child}")

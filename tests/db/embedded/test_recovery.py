@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from mnemon.db.embedded.cluster import EmbeddedCluster, ensure_running
 from mnemon.db.embedded.data_dir import ClusterPaths
 from mnemon.db.embedded.programs import choose_account, find_binaries, start_detached
-from mnemon.db.embedded.server import ensure_started, is_server_on, parse_postmaster, read_postmaster
+from mnemon.db.embedded.server import ensure_started, is_server_on, parse_postmaster, read_postmaster, stop_server
 from mnemon.errors import DatabaseDown
 from support.bounds import HANGS_S
 from support.processes import servers_on
@@ -160,3 +160,15 @@ def test_an_unfinished_pid_file_describes_no_server() -> None:
     found = parse_postmaster("123\n/data\n1\n5432\n/s\n\n1 2\nready   \n")
     assert found is not None
     assert (found.pid, found.port, found.socket_dir, found.is_ready) == (123, 5432, "/s", True)
+
+
+async def test_a_server_with_a_suspended_process_is_stopped_cleanly(data_dir: Path) -> None:
+    cluster = await ensure_running(data_dir)
+    said: list[str] = []
+    child = min(pid for pid in servers_on(data_dir / "postgres") if pid != cluster.pid)
+    os.kill(child, signal.SIGSTOP)
+    await stop_server(data_dir / "postgres", said.append)
+    assert said == [f"the database's process {child} is suspended by a signal and goes on now, so that it can stop"]
+    # Without the file nothing is left to recover from.
+    assert not (data_dir / "postgres" / "postmaster.pid").exists()
+    await cluster.stop()

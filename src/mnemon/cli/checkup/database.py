@@ -14,7 +14,7 @@ from mnemon.db.database import Database
 from mnemon.db.embedded.creation import check_cluster
 from mnemon.db.embedded.data_dir import ClusterPaths
 from mnemon.db.embedded.programs import Binaries, choose_account, find_binaries
-from mnemon.db.embedded.server import is_stopped, pid_in_file, read_postmaster
+from mnemon.db.embedded.server import pid_in_file, read_postmaster, suspended_processes
 from mnemon.db.migrate import applied_migrations, check_applied, check_role, shipped_migrations, unusable_tables
 from mnemon.db.pending_restore import PENDING_DETAIL, is_pending
 from mnemon.errors import Misconfigured, MnemonError
@@ -46,9 +46,10 @@ def check_embedded_cluster(settings: Settings, binaries: Binaries) -> tuple[Chec
     except MnemonError as error:
         return fail_from_error("cluster", error), False
     running = read_postmaster(layout.pgdata)
-    if running is not None and is_stopped(running.pid):
-        words = f"The embedded PostgreSQL (process {running.pid}) is suspended by a signal and does not respond."
-        return fail("cluster", words, f"kill -CONT {running.pid}"), False
+    if running is not None and (suspended := suspended_processes(running.pid)):
+        pids = " ".join(map(str, suspended))
+        words = f"Processes of the embedded PostgreSQL are suspended by a signal and do not respond: {pids}."
+        return fail("cluster", words, f"kill -CONT {pids}"), running.pid not in suspended
     if running is not None:
         return ok("cluster", f"The embedded PostgreSQL runs (process {running.pid}, {running.status})."), True
     if pid_in_file(layout.pgdata) is not None:

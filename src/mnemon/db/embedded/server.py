@@ -101,6 +101,15 @@ def is_stopped(pid: int) -> bool:
         return False
 
 
+def suspended_processes(pid: int) -> list[int]:
+    """Return which of the server's processes a signal keeps from running, the postmaster (this pid) first."""
+    try:
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (OSError, ValueError):
+        children = []
+    return [each for each in (pid, *children) if is_stopped(each)]
+
+
 def is_alive(pid: int) -> bool:
     """Say whether any process has this pid."""
     try:
@@ -143,12 +152,21 @@ async def stop_server(pgdata: Path, report: ReportMessage) -> None:
         pid = running_pid(pgdata)
         if pid is None:
             return
+        _resume_suspended(pid, report)
         with suppress(ProcessLookupError):
             os.kill(pid, order)
         if await _wait_until_gone(pid, pgdata, seconds):
             return
         report(f"the database (process {pid}) did not stop within {seconds:.0f} s")
     raise DatabaseDown(f"PostgreSQL on {pgdata} does not stop. End its process (`ps aux | grep postgres`), then go on.")
+
+
+def _resume_suspended(pid: int, report: ReportMessage) -> None:
+    """Let the server's suspended processes go on: the postmaster waits for each of them before it ends."""
+    for each in suspended_processes(pid):
+        report(f"the database's process {each} is suspended by a signal and goes on now, so that it can stop")
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGCONT)
 
 
 async def _wait_until_gone(pid: int, pgdata: Path, seconds: float) -> bool:
