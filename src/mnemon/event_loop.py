@@ -5,6 +5,7 @@
 - Long texts are processed in one thread for the whole process: Python runs one thread at a time anyway, and each
   further one would make the loop wait longer for its turn. What runs there is linear in its text (`untrusted_text.py`).
 - Loops that are short for each item and long in all pause in between.
+- What asyncio's loop and uvloop's do differently is made the same (`write_to_program`).
 """
 
 import asyncio
@@ -106,3 +107,13 @@ async def with_pauses(items: Iterable[PausedItem], every: int) -> AsyncIterator[
         yield item
         if number % every == 0:
             await asyncio.sleep(0)
+
+
+def write_to_program(stdin: asyncio.StreamWriter, data: bytes) -> None:
+    """Write to a program's standard input; raise BrokenPipeError where the program has closed it or ended.
+
+    asyncio's loop discards such a write, and uvloop's raises RuntimeError.
+    """
+    if stdin.is_closing():
+        raise BrokenPipeError("The program has closed its standard input.")
+    stdin.write(data)

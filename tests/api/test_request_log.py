@@ -20,7 +20,8 @@ App = Callable[[Scope, Receive, Send], Any]
 class Template:
     """Stands for a matched route."""
 
-    path = "/api/users/{user_id}/seed"
+    path = "/api/users/{user_id:any}/seed"
+    path_format = "/api/users/{user_id}/seed"
 
 
 def asked(**more: Any) -> Scope:

@@ -187,6 +187,11 @@ def test_for_a_name_like_no_setting_none_is_suggested(name: str, tmp_path: Path)
     assert machine.check_setting_names({name: "1"}, tmp_path).fix == f"unset {name}"
 
 
+def test_every_unknown_name_is_told_how_to_mend_it(tmp_path: Path) -> None:
+    found = machine.check_setting_names({"MNEMON_FOO": "1", "MNEMON_PROT": "1"}, tmp_path)
+    assert found.fix == "unset MNEMON_FOO; unset MNEMON_PROT; export MNEMON_PORT=…"
+
+
 def test_a_misspelt_name_in_a_file_is_noticed(doctor: Callable[..., Report], tmp_path: Path) -> None:
     (tmp_path / "mnemon.toml").write_text("data_dri = 'x'\npool_size = 3\n[server]\nport = 1\n")
     (tmp_path / ".env").write_text("MNEMON_RATE_LIMIT=5\nOTHER=1\nmnemon_pool_size=4\n")

@@ -82,6 +82,16 @@ def test_the_list_says_what_each_key_may_do_and_for_how_long(mnemon: Mnemon) -> 
     assert "revoked 20" in mnemon("keys", "list").stdout.splitlines()[4]
 
 
+def test_a_key_whose_time_is_over_is_listed_as_expired(
+    mnemon: Mnemon, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mnemon("keys", "create", "--name", "reader", "--expires-in-days", "1")
+    [key] = json.loads(mnemon("keys", "list", "--json").stdout)
+    (tmp_path / "clock").write_text("2040-01-01T00:00:00Z")
+    monkeypatch.setenv("MNEMON_CLOCK_FILE", str(tmp_path / "clock"))
+    assert mnemon("keys", "list").stdout.splitlines()[0].endswith(f"not used yet, expired {key['expiresAt'][:10]}")
+
+
 def test_a_key_or_an_organization_that_is_not_there_is_told_where_to_look(mnemon: Mnemon) -> None:
     for words, step in (
         (("keys", "revoke", "key_nope"), "`mnemon keys list`"),

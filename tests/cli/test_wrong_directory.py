@@ -81,3 +81,13 @@ def test_data_that_went_missing_is_not_taken_for_a_directory_without_any(tmp_pat
     assert not has_database(tmp_path)
     (tmp_path / "postgres.made").touch()
     assert has_database(tmp_path)
+
+
+@pytest.mark.parametrize("command", ["recall", "remember", "doctor"])
+def test_no_command_starts_with_an_unusable_setting(
+    empty_directory: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("MNEMON_PORT", "99999")
+    refused = CliRunner().invoke(app, [command, *ARGUMENTS.get(command, ())])
+    assert refused.exit_code != 0
+    assert "MNEMON_PORT" in refused.stderr + refused.stdout

@@ -42,7 +42,8 @@ class LoggedRequest:
         if route is None and self._scope.get("endpoint") is not None and self._scope.get("path_params") == {}:
             # A route without a template, such as /openapi.json; its path has no variable part.
             return str(self._scope["path"])
-        return getattr(route, "path", "unmatched")
+        # As the docs and the OpenAPI document write it, without the converter of `{user_id:any}`.
+        return getattr(route, "path_format", None) or getattr(route, "path", "unmatched")
 
     def note_sent(self, message: Message) -> None:
         """Note the status, size and end of the response from a message to the client."""

@@ -53,7 +53,8 @@ async def open_client(
         async with _client_of(chosen.url, chosen.key) as client:
             yield client
         return
-    settings = settings_from_flags(host="127.0.0.1", port=0)
+    # Not as flags: they would hide an unusable MNEMON_HOST or MNEMON_PORT.
+    settings = settings_from_flags().model_copy(update={"host": "127.0.0.1", "port": 0})
     served = None if body_bytes > settings.max_body_bytes else _running_server(chosen, settings)
     if served is not None:
         async with _client_of(*served) as client:

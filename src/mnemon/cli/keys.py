@@ -1,6 +1,6 @@
 """`mnemon orgs …` and `mnemon keys …`: create and list organizations; create, list and revoke keys."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -103,13 +103,13 @@ def list_keys(org: OrgOption = "local", as_json: JsonOption = False) -> None:
     from mnemon.cli.services import open_services, require_organization
     from mnemon.clock import format_time
 
-    async def load_keys() -> "list[Key]":
+    async def load_keys() -> "tuple[list[Key], datetime]":
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, org)
             async with services.db.tx(scope.org_id) as tx:
-                return await store.list_keys(tx, scope)
+                return await store.list_keys(tx, scope), tx.now
 
-    found = run(load_keys())
+    found, now = run(load_keys())
     if as_json:
         shown = [
             {
@@ -127,14 +127,15 @@ def list_keys(org: OrgOption = "local", as_json: JsonOption = False) -> None:
         print_json(shown)
         return
     for key in found:
-        out.print(f"{key.id}  {safe_markup(key.name):<24} {safe_markup(_key_state(key))}", soft_wrap=True)
+        out.print(f"{key.id}  {safe_markup(key.name):<24} {safe_markup(_key_state(key, now))}", soft_wrap=True)
         out.print(f"[dim]    may {safe_markup(_key_grants(key))}[/]", soft_wrap=True)
 
 
-def _key_state(key: "Key") -> str:
+def _key_state(key: "Key", now: datetime) -> str:
     """Return when the key was revoked, or last used and when it expires, and the person it is restricted to."""
     used = f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "not used yet"
-    ends = f"expires {key.expires_at:%Y-%m-%d}" if key.expires_at else "never expires"
+    expired = key.expires_at is not None and key.expires_at <= now
+    ends = f"{'expired' if expired else 'expires'} {key.expires_at:%Y-%m-%d}" if key.expires_at else "never expires"
     bound = "" if key.bound_user is None else f", only for {key.bound_user}"
     return f"{f'revoked {key.revoked_at:%Y-%m-%d}' if key.revoked_at else f'{used}, {ends}'}{bound}"
 

@@ -24,6 +24,7 @@ from mnemon.db.connect import explain_error, open_connection
 from mnemon.db.embedded.programs import Binaries, find_binaries, major_version, read_version
 from mnemon.db.tx import Tx
 from mnemon.errors import DatabaseDown, Invalid, Misconfigured
+from mnemon.event_loop import write_to_program
 
 ReportProgress = Callable[[str], None]
 
@@ -126,16 +127,16 @@ async def load_archive(
     try:
         # Not psql's --single-transaction: it commits at the end of its input, also where that ends because this
         # process was killed in the middle of the file.
-        loading.stdin.write(b"BEGIN;\n")
+        write_to_program(loading.stdin, b"BEGIN;\n")
         # Drops every table of this database, also those that the archive lacks, in the transaction of the load.
-        loading.stdin.write(DROP_OWN_OBJECTS_SQL.encode())
+        write_to_program(loading.stdin, DROP_OWN_OBJECTS_SQL.encode())
         async for line in _archive_lines(tools, file):
-            loading.stdin.write(line)
+            write_to_program(loading.stdin, line)
             if line.startswith(b"COPY public."):
                 count += 1
                 report(f"{count} of {total} tables")
             await loading.stdin.drain()
-        loading.stdin.write(addition + b"COMMIT;\n")
+        write_to_program(loading.stdin, addition + b"COMMIT;\n")
         await loading.stdin.drain()
         loading.stdin.close()
     except (BrokenPipeError, ConnectionResetError):

@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from prometheus_client import Counter
 
 from mnemon.errors import MnemonError
+from mnemon.event_loop import write_to_program
 from mnemon.jobs.work import WorkerDied, WorkItem
 
 R = TypeVar("R")
@@ -154,7 +155,9 @@ class ItemProcess:
             raise ChildNotStarted(f"A process for this item cannot be started: {error.strerror}.") from error
         assert process.stdin is not None
         order = ChildOrder(parent=os.getpid(), item=self._item, opening=self._isolation.opening)
-        process.stdin.write(order.to_line())  # fits the pipe's buffer; stdin stays open, see the module's docstring
+        with suppress(BrokenPipeError):  # it has ended already, and `run` sees how
+            # The order fits the pipe's buffer. stdin stays open, see the module's docstring.
+            write_to_program(process.stdin, order.to_line())
         return process
 
     async def _follow_reports(self, process: asyncio.subprocess.Process) -> bool:

@@ -201,7 +201,7 @@ async def _check_work(db: Database) -> Check:
         verdict = judge_workers(reported, now=wall, overdue=tx.now - since)
         if not verdict.claiming:
             words = f"Work has been due for {late} s, and no worker takes it."
-            return warn("work", words, "mnemon serve  # or: mnemon worker")
+            return warn("work", words, "mnemon worker  # or restart the server without --no-worker")
         words = f"Work has been due for {late} s; the workers are busy with {verdict.busy} of {verdict.slots} slots."
         return warn("work", words, "mnemon worker  # one more, or a larger MNEMON_WORKER_CONCURRENCY")
     if failing is not None:

@@ -121,7 +121,7 @@ def check_setting_names(environment: Mapping[str, str], folder: Path) -> Check:
             "settings", f"All settings are valid; {named} {'comes' if named == 1 else 'come'} from the environment."
         )
     words = "; ".join(f"{one.name} in {one.place} is not a setting and has no effect" for one in odd)
-    return warn("settings", f"{words}.", odd[0].fix)
+    return warn("settings", f"{words}.", "; ".join(one.fix for one in odd))
 
 
 def check_data_dir(folder: Path) -> list[Check]:

@@ -13,6 +13,7 @@ import pwd
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,18 +216,22 @@ def launch_spec(
 
 async def _run_launcher(spec: launch.LaunchSpec, given: str, extra: dict[str, str]) -> ProgramResult:
     """Run the launcher with this spec to its end; return its exit code and output. Raise Misconfigured if refused."""
-    process = await asyncio.create_subprocess_exec(
-        # -I and -S: this may run as root, so no code from the environment or from site-packages is loaded.
-        *(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(spec)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=plain_environment() | extra,
-        start_new_session=True,  # a Ctrl-C in the terminal is for this process to act on
-        cwd="/",
-    )
+    # A file, not a pipe: uvloop raises RuntimeError for a write to the pipe of a program that has ended already.
+    with tempfile.TemporaryFile() as program_input:
+        program_input.write(given.encode())
+        program_input.seek(0)
+        process = await asyncio.create_subprocess_exec(
+            # -I and -S: this may run as root, so no code from the environment or from site-packages is loaded.
+            *(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(spec)),
+            stdin=program_input,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=plain_environment() | extra,
+            start_new_session=True,  # a Ctrl-C in the terminal is for this process to act on
+            cwd="/",
+        )
     try:
-        output, _ = await process.communicate(given.encode())
+        output, _ = await process.communicate()
     except asyncio.CancelledError:
         process.kill()
         await process.wait()

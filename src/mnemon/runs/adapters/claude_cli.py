@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mnemon.errors import Misconfigured
+from mnemon.event_loop import write_to_program
 from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import AgentTask, EmitEvent, RunEvent, RunEventType, RunFailed, TaskOutcome
 from mnemon.runs.adapters.claude_command import (
@@ -170,7 +171,7 @@ async def _follow_process(process: asyncio.subprocess.Process, prompt: str, emit
     complaint = asyncio.create_task(process.stderr.read())
     # The process may end before it has read its prompt; its exit code and standard error then tell why.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(prompt.encode())
+        write_to_program(process.stdin, prompt.encode())
         await process.stdin.drain()
     process.stdin.close()
     result, names = None, dict[str, str]()
