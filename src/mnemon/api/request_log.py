@@ -43,7 +43,7 @@ class LoggedRequest:
             # A route without a template, such as /openapi.json; its path has no variable part.
             return str(self._scope["path"])
         # As the docs and the OpenAPI document write it, without the converter of `{user_id:any}`.
-        return getattr(route, "path_format", None) or getattr(route, "path", "unmatched")
+        return str(getattr(route, "path_format", None) or getattr(route, "path", "unmatched"))
 
     def note_sent(self, message: Message) -> None:
         """Note the status, size and end of the response from a message to the client."""
