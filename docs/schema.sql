@@ -1082,6 +1082,8 @@ CREATE INDEX sessions_id ON public.sessions USING btree (org_id, id);
 
 CREATE INDEX sessions_recent ON public.sessions USING btree (org_id, last_activity_at);
 
+CREATE INDEX sessions_resumed ON public.sessions USING btree (org_id, user_id, resumed_from) WHERE (resumed_from IS NOT NULL);
+
 CREATE INDEX sessions_started ON public.sessions USING btree (org_id, user_id, started_at);
 
 CREATE INDEX todos_by_id ON public.todos USING btree (org_id, id);

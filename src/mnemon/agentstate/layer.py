@@ -125,9 +125,9 @@ BUDGET = 600
 async def agent_state_layer(tx: Tx, ask: LayerRequest) -> Layer:
     """Return prompt layer L7, the session's agent state; empty without a session or the permission to see it."""
     empty = Layer(name="L7", title="Agent state", opening=LAYER_OPENING, budget=BUDGET)
-    if ask.session_id is None or not ask.sees_agent_state:
+    if ask.state_of is None or not ask.sees_agent_state:
         return empty
-    held = await store.load_state(tx, ask.scope, ask.session_id)
+    held = await store.load_state(tx, ask.scope, ask.state_of)
     return Layer(
         name=empty.name, title=empty.title, opening=LAYER_OPENING, items=agent_state_entries(held.state), budget=BUDGET
     )

@@ -69,6 +69,8 @@ class ReadLayers:
     """The last messages of the running session."""
     session_id: str | None
     """The running session; None when the message would begin one."""
+    state_of: str | None
+    """The session whose agent state L7 is made of: the running one, or the one that a new one takes it over from."""
 
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
@@ -93,7 +95,12 @@ async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, 
     )
     # L8 is kept without items too: before the first session it is a preamble.
     layers = (*fixed, *(layer for layer in recalled if layer.items), engagement_state)
-    return ReadLayers(layers=layers, recent=conversation.recent, session_id=conversation.session_id)
+    return ReadLayers(
+        layers=layers,
+        recent=conversation.recent,
+        session_id=conversation.session_id,
+        state_of=conversation.state_of,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +108,7 @@ class _ConversationPart:
     """The parts that depend on the session the message is placed in."""
 
     session_id: str | None
+    state_of: str | None
     summaries: tuple[LayerItem, ...]
     state: Layer
     recent: tuple[TurnMessage, ...]
@@ -112,13 +120,19 @@ async def _read_conversation(
     """Place the message in a session, then read the summaries, L7 and recent messages of that session."""
     position = await sessions.find_position(tx, request, boundary)
     # The session the message is placed in, which differs from the requested one when that has ended.
-    placed = replace(request, session_id=position.session_id)
+    placed = replace(request, session_id=position.session_id, carries_from=position.carries_from)
     summaries, state, recent = await tx.gather(
         sessions.conversation_items(tx, placed, position),
         agentstate.agent_state_layer(tx, placed),
         sessions.recent_messages(tx, placed, position, turn_id),
     )
-    return _ConversationPart(session_id=position.session_id, summaries=summaries, state=state, recent=recent)
+    return _ConversationPart(
+        session_id=position.session_id,
+        state_of=placed.state_of,
+        summaries=summaries,
+        state=state,
+        recent=recent,
+    )
 
 
 async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
@@ -165,6 +179,8 @@ class AssembledContext:
     """The layers as the rooms returned them, before the budget was applied."""
     session_id: str | None
     """The running session; None when the message would begin one."""
+    state_of: str | None
+    """The session whose agent state L7 is made of."""
 
 
 async def assemble_context(
@@ -178,7 +194,9 @@ async def assemble_context(
     """Return system prompt and recent messages for a request; a turn already stored is left out of them."""
     read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
-    return AssembledContext(pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id)
+    return AssembledContext(
+        pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id, state_of=read.state_of
+    )
 
 
 async def preview_context(

@@ -53,6 +53,20 @@ select s.*, u.external_id as user_name from sessions s
 join users u on u.org_id = s.org_id and u.user_id = s.user_id
 where s.org_id = %(org_id)s and s.id = %(id)s and (%(user_id)s::text is null or s.user_id = %(user_id)s)
 
+-- name: heir
+-- The latest of the sessions that resumed this one, or resumed one of those.
+with recursive later as (
+  select org_id, user_id, id from sessions
+  where org_id = %(org_id)s and user_id = %(user_id)s and resumed_from = %(id)s
+  union all
+  select s.org_id, s.user_id, s.id from sessions s
+  join later l on l.org_id = s.org_id and l.user_id = s.user_id and l.id = s.resumed_from
+  where s.org_id = %(org_id)s and s.user_id = %(user_id)s
+)
+select s.* from sessions s join later l on l.org_id = s.org_id and l.user_id = s.user_id and l.id = s.id
+where s.org_id = %(org_id)s and s.user_id = %(user_id)s and (%(before)s::timestamptz is null or s.started_at < %(before)s)
+order by s.started_at desc, s.id desc limit 1
+
 -- name: lock_session
 select * from sessions where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s for update
 
@@ -393,7 +407,8 @@ from sessions where org_id = %(org_id)s and user_id = user_id
 -- name: session_evidence
 -- The session's messages and tool results with these ids, oldest first: what a claim about the session may cite.
 select m.id, m.role, m.content, m.name, m.at, null::jsonb as result from messages m
-where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.session_id = %(session_id)s and m.id = any(%(ids)s)
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.id = any(%(ids)s)
+  and (m.session_id = %(session_id)s or m.id = any(%(held)s))
 union all
 select r.result ->> 'id', 'tool', '', null, t.at, r.result
 from turns t cross join lateral jsonb_array_elements(t.tool_results) as r (result)

@@ -67,6 +67,7 @@ async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionB
         tool_results=incoming.tool_results,
         intents=incoming.intents,
         message_count=entered.message_count,
+        carries_from=entered.carries_from,
     )
     turns.add_turn(
         tx,
@@ -133,7 +134,10 @@ async def _candidate_sessions(
 ) -> tuple[Scope, Session | None, Sequence[Session]]:
     """Return the turn's scope, the named session, and the sessions that a message of this time may belong to."""
     scope, named = await find_named_session(tx, scope, session_id)
-    return scope, named, [named] if named else await store.list_sessions_around(tx, scope, at, boundary)
+    if named is not None:
+        named = await store.follow_conversation(tx, scope, named, at, boundary)
+        return scope, named, [named]
+    return scope, None, await store.list_sessions_around(tx, scope, at, boundary)
 
 
 async def _enter_session(
@@ -149,6 +153,7 @@ async def _enter_session(
     if isinstance(placed, BeginSession):
         await _end_stale_sessions(tx, scope, arrival.at, known, boundary)
         entered = await store.begin_session(tx, scope, arrival, resumed_from=placed.resumed_from)
+        entered = replace(entered, carries_from=placed.carries_from)
     else:
         entered = await store.continue_session(tx, scope, placed.session.id, arrival)
         # The job that closes it is queued already, and postpones itself while the session is active.
