@@ -487,6 +487,15 @@ ALTER TABLE public.notes ALTER COLUMN place ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.organization_settings (
+    org_id text NOT NULL,
+    engagement text NOT NULL,
+    time_zone text NOT NULL,
+    instructions text NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT organization_settings_engagement_check CHECK ((engagement = ANY (ARRAY['on'::text, 'off'::text])))
+);
+
 CREATE TABLE public.organizations (
     org_id text NOT NULL,
     created_at timestamp with time zone NOT NULL
@@ -927,6 +936,9 @@ ALTER TABLE ONLY public.note_vectors
 ALTER TABLE ONLY public.notes
     ADD CONSTRAINT notes_pkey PRIMARY KEY (org_id, user_id, namespace, key);
 
+ALTER TABLE ONLY public.organization_settings
+    ADD CONSTRAINT organization_settings_pkey PRIMARY KEY (org_id);
+
 ALTER TABLE ONLY public.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (org_id);
 
@@ -1224,6 +1236,8 @@ ALTER TABLE public.note_vectors ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.notes ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.organization_settings ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY own_organization ON public.active_embedders USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
@@ -1277,6 +1291,8 @@ CREATE POLICY own_organization ON public.note_texts USING ((org_id = current_set
 CREATE POLICY own_organization ON public.note_vectors USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.notes USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
+CREATE POLICY own_organization ON public.organization_settings USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.organizations USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
@@ -1416,6 +1432,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.note_texts TO mnemon_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.note_vectors TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.notes TO mnemon_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.organization_settings TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.organizations TO mnemon_app;
 

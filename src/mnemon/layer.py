@@ -49,6 +49,8 @@ class LayerItem:
     """Over budget, items of the lowest value are left out first."""
     needs: str | None = None
     """An id: if the layer includes no item made from it, this item is left out too."""
+    urgent: bool = False
+    """Whether it is left out only after everything that is not: a failure, a contradiction that is outstanding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,10 @@ class Layer:
     """Whether items are stored text: fenced and escaped, so that they read as data and cannot pose as instructions."""
     budget: int = 500
     """Most tokens it may take."""
+    reserve: float = 0.0
+    """The share of the whole budget that its items keep however much the items of other layers are worth."""
+    ask: str = ""
+    """The tool that gives the whole: named at the end of the layer with how many items were left out."""
 
 
 class LayerSource(Protocol):

@@ -43,7 +43,8 @@ CONSOLE_PAGES = (
     "/agents", "/agents/new", "/agents/{agent_id}", "/agents/{agent_id}/edit", "/runs/{run_id}",
     "/results/decisions", "/calibration", "/jobs", "/sources?user=ann",
     "/sources/withdraw?user=ann&source=tool:zqsourcex",
-    "/settings", "/settings/keys", "/settings/personas", "/settings/privacy", "/settings/audit",
+    "/settings", "/settings/keys", "/settings/organization", "/settings/personas", "/settings/privacy",
+    "/settings/audit",
 )  # fmt: skip
 DOWNLOAD = "/settings/privacy/export?user=ann"
 _STREAM_S = 0.3

@@ -5,6 +5,7 @@ handles numbers) are fixed texts in this file.
 """
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.sessions import layer as sessions
 from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings
+from mnemon.sessions.organization import OrganizationSettings, load_organization_settings, local_time
 from mnemon.sessions.people import Persona, find_persona
 from mnemon.settings import Settings
 from mnemon.turn import TurnMessage
@@ -36,12 +38,22 @@ _NUMBER_INSTRUCTIONS = (
 )
 
 
-def identity_layer(name: str | None, prompt: str | None) -> Layer:
-    """Return L1: the persona's own prompt, or the default one."""
-    text = prompt.strip() if prompt and prompt.strip() else _DEFAULT_IDENTITY
-    if name and name not in text:
-        text = f"Your name is {name}. {text}"
+def identity_layer(persona: Persona | None, organization: OrganizationSettings, now: datetime) -> Layer:
+    """Return L1: the persona's own prompt or the default one, the organization's instructions, and today's date."""
+    prompt = persona.prompt.strip() if persona else ""
+    text = prompt or _DEFAULT_IDENTITY
+    if persona and persona.name and persona.name not in text:
+        text = f"Your name is {persona.name}. {text}"
+    parts = [text, organization.instructions, _today_line(now, organization.time_zone)]
+    text = "\n\n".join(part for part in parts if part)
     return Layer(name="L1", title="Who you are", opening=text, recalled=False, budget=2000)
+
+
+def _today_line(now: datetime, time_zone: str) -> str:
+    """Return today's date for the prompt, where the conversation takes place."""
+    day = local_time(now, time_zone)
+    # Without the time of day: providers cache a prompt as far as it stays the same.
+    return f"Today is {day:%A}, {day.day} {day:%B %Y} ({time_zone or 'UTC'})."
 
 
 def memory_use_layer() -> Layer:
@@ -75,18 +87,14 @@ class ReadLayers:
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
     """Read all layers together: in three round trips, or two where the index already holds the rows it finds."""
-    conversation, persona, recollection, (spine, todos), engagement_state = await tx.gather(
+    conversation, identity, recollection, (spine, todos), engagement_state = await tx.gather(
         _read_conversation(tx, request, boundary, turn_id),
-        _read_persona(tx, request),
+        _read_identity(tx, request),
         memory.recall_for_prompt(tx, request),
         _spine_and_todos(tx, request),
         engagement.engagement_layer(tx, request),
     )
-    fixed = (
-        identity_layer(persona.name if persona else None, persona.prompt if persona else None),
-        memory_use_layer(),
-        numbers_layer(),
-    )
+    fixed = (identity, memory_use_layer(), numbers_layer())
     recalled = (
         memory.person_layer(recollection),
         memory.relevant_layer(recollection, conversation.session_id),
@@ -135,6 +143,12 @@ async def _read_conversation(
     )
 
 
+async def _read_identity(tx: Tx, request: LayerRequest) -> Layer:
+    """Return L1 as persona and organization describe it."""
+    persona, organization = await tx.gather(_read_persona(tx, request), load_organization_settings(tx, request.scope))
+    return identity_layer(persona, organization, request.now)
+
+
 async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
     """Return the scope's persona; None without one or when it has no description."""
     return None if request.scope.persona_id is None else await find_persona(tx, request.scope, request.scope.persona_id)
@@ -143,7 +157,12 @@ async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
 def _conversation_layer(items: tuple[LayerItem, ...]) -> Layer:
     """Return L6, from two rooms: spine and todos come from memory, the summaries from the sessions."""
     return Layer(
-        name="L6", title="The conversation so far", opening=_CONVERSATION_INSTRUCTIONS, items=items, budget=1200
+        name="L6",
+        title="The conversation so far",
+        opening=_CONVERSATION_INSTRUCTIONS,
+        items=items,
+        budget=1200,
+        reserve=0.1,
     )
 
 

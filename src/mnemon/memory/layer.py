@@ -71,7 +71,7 @@ def person_layer(found: PromptRecall) -> Layer:
         LayerItem(text=one.line, sources=(one.id,), value=10.0 - rank / 100)
         for rank, one in enumerate(found.always)
     )
-    return Layer(name="L4", title="The person", opening=_PERSON_OPENING, items=items, budget=600)
+    return Layer(name="L4", title="The person", opening=_PERSON_OPENING, items=items, budget=600, reserve=0.1)
 
 
 def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
@@ -96,7 +96,14 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
         *chain.from_iterable(_items_with_claim(hit, claims.get(hit.found.id), rank) for rank, hit in enumerate(facts)),
         *(_hit_item(hit, 4.0 - rank / 10) for rank, hit in enumerate(elsewhere)),
     ]
-    return Layer(name="L5", title="Relevant memories", opening=_RELEVANT_OPENING, items=tuple(items), budget=1500)
+    return Layer(
+        name="L5",
+        title="Relevant memories",
+        opening=_RELEVANT_OPENING,
+        items=tuple(items),
+        budget=1500,
+        reserve=0.15,
+    )
 
 
 async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:

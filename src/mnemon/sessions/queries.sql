@@ -30,6 +30,26 @@ values (%(org_id)s, %(user_id)s, %(external_id)s, 1, %(now)s)
 on conflict (org_id, user_id) do update set revision = users.revision + 1
 returning revision
 
+-- name: organization_settings
+select engagement, time_zone, instructions, updated_at from organization_settings where org_id = %(org_id)s
+
+-- name: change_organization_settings
+-- What is null stays as it is.
+insert into organization_settings as held (org_id, engagement, time_zone, instructions, updated_at)
+values (%(org_id)s, coalesce(%(engagement)s::text, 'on'), coalesce(%(time_zone)s::text, ''),
+  coalesce(%(instructions)s::text, ''), %(now)s)
+on conflict (org_id) do update set
+  engagement = coalesce(%(engagement)s::text, held.engagement),
+  time_zone = coalesce(%(time_zone)s::text, held.time_zone),
+  instructions = coalesce(%(instructions)s::text, held.instructions),
+  updated_at = excluded.updated_at
+returning engagement, time_zone, instructions, updated_at
+
+-- name: engagement_use
+-- What organization and persona say of the engagement; null where they say nothing.
+select (select engagement from organization_settings where org_id = %(org_id)s) as organization,
+  (select engagement from personas where org_id = %(org_id)s and persona_id = %(persona_id)s::text) as persona
+
 -- name: persona
 select persona_id, name, prompt, engagement, updated_at from personas
 where org_id = %(org_id)s and persona_id = %(persona_id)s

@@ -17,14 +17,21 @@ from mnemon.tools.context import (
     GetContext,
     GetEngagement,
     GetMyDecisions,
+    GetState,
     ReadContext,
-    ReadEngagement,
 )
 from mnemon.tools.expectations import Expect, ReportResult
 from mnemon.tools.memory import ListTodos, Recall, Remember
 from mnemon.turn import ToolOutcome
 
-_CHAT_TOOLS: tuple[Tool, ...] = (Expect(), Recall(), Remember(), ListTodos())
+_CHAT_TOOLS: tuple[Tool, ...] = (
+    Expect(),
+    Recall(),
+    Remember(),
+    ListTodos(),
+    GetState(),
+    GetEngagement(),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +54,14 @@ def expect_beside(callers: Collection[str]) -> Mapping[str, Tool]:
     return {} if not callers or expect.name in callers else {expect.name: expect}
 
 
-def all_tools(*, context: ReadContext, forget: ForgetMemory, engagement: ReadEngagement) -> Mapping[str, Tool]:
-    """Return every tool by name, for servers such as MCP; three need functions of other packages, given here."""
+def all_tools(*, context: ReadContext, forget: ForgetMemory) -> Mapping[str, Tool]:
+    """Return every tool by name, for servers such as MCP; two need functions of other packages, given here."""
     tools: tuple[Tool, ...] = (
         *_CHAT_TOOLS,
         ReportResult(),
         GetMyDecisions(),
         GetContext(context),
         Forget(forget),
-        GetEngagement(engagement),
     )
     return {tool.name: tool for tool in tools}
 
