@@ -21,8 +21,10 @@ class LayerRequest:
     """The query's embedding, made before the transaction began; None while the embedder is down."""
     now: datetime
     session_id: str | None = None
-    carries_from: str | None = None
-    """Without a running session: the ended one whose agent state the new one takes over."""
+    state_of: str | None = None
+    """The session whose agent state the message is answered with: the running one, or the one whose state a new one
+    takes over.
+    """
     sees_agent_state: bool = False
     """Whether the caller's key has `agent-state:read`."""
     sees_engagement: bool = False
@@ -31,11 +33,6 @@ class LayerRequest:
     """Name of the embedder that made the vector; without it recall uses words only."""
     ranking: str = "hybrid"
     """How memories are ranked: the setting `chat_ranking`."""
-
-    @property
-    def state_of(self) -> str | None:
-        """The session whose agent state the message is answered with; None without one."""
-        return self.session_id or self.carries_from
 
 
 @dataclass(frozen=True, kw_only=True)

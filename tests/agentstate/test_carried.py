@@ -26,7 +26,7 @@ async def test_the_carried_state_is_what_its_journal_gives(db: Database, ann: Sc
         by_api = ChangeSource(who=ChangeAuthor.API, reason="test")
         await journal.amend_state(tx, ann, SESSION, knows("t1"), by_api)
         later = replace(turn(ann, clock.now()), session_id=LATER, carries_from=SESSION)
-        assert await journal.carry_state(tx, later) is not None
+        assert await journal.carry_state(tx, later, SESSION) is not None
     async with db.tx(ann.org_id) as tx:
         first, second = await store.load_state(tx, ann, SESSION), await store.load_state(tx, ann, LATER)
         assert second.state == replace(first.state, session_id=LATER)
@@ -37,7 +37,7 @@ async def test_the_carried_state_is_what_its_journal_gives(db: Database, ann: Sc
 async def test_an_empty_state_leaves_no_row(db: Database, ann: Scope, clock: ManualClock) -> None:
     later = replace(turn(ann, clock.now()), session_id=LATER, carries_from=SESSION)
     async with db.tx(ann.org_id) as tx:
-        assert await journal.carry_state(tx, later) is None
+        assert await journal.carry_state(tx, later, SESSION) is None
     async with db.tx(ann.org_id) as tx:
         assert await store.list_session_ids(tx, ann) == []
 

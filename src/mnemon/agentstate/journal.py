@@ -70,11 +70,12 @@ async def record_turn(tx: Tx, turn: Turn) -> RecordedResults:
 
     First what the session takes over from the one it resumes, then the plan, then the tool results.
     """
+    carried = await carry_state(tx, turn, turn.carries_from) if turn.carries_from else None
     if not turn.intents and not turn.tool_results:
-        return RecordedResults(update=await carry_state(tx, turn))
-    # Locked before all entries, so that `before` is the state that the first of them changes.
-    before = (await store.lock_state(tx, turn.scope, turn.session_id)).state
-    carried = await carry_state(tx, turn)
+        return RecordedResults(update=carried)
+    # Locked before the plan, so that `before` is the state that it changes: the carried one, or the session's own.
+    held = await store.lock_state(tx, turn.scope, turn.session_id)
+    before = AgentState(session_id=turn.session_id) if carried else held.state
     plan = await record_intents(tx, turn.scope, turn.session_id, turn.intents, turn_id=turn.id, at=turn.at)
     results = await record_tool_results(tx, turn.scope, turn.session_id, turn.tool_results, turn_id=turn.id, at=turn.at)
     made = [update for update in (carried, plan, results.update) if update is not None]
@@ -85,14 +86,12 @@ async def record_turn(tx: Tx, turn: Turn) -> RecordedResults:
     return replace(results, update=StateUpdate(session_id=turn.session_id, version=made[-1].version, change=combined))
 
 
-async def carry_state(tx: Tx, turn: Turn) -> StateUpdate | None:
-    """Begin the turn's session with the agent state of the one that it resumes; None where there is nothing to carry.
+async def carry_state(tx: Tx, turn: Turn, earlier_session: str) -> StateUpdate | None:
+    """Begin the turn's session with the agent state of an earlier one; None where there is nothing to carry.
 
     The whole document is carried: what settled an expectation in it is still known if it is sent again.
     """
-    if turn.carries_from is None:
-        return None
-    earlier = (await store.load_state(tx, turn.scope, turn.carries_from)).state
+    earlier = (await store.load_state(tx, turn.scope, earlier_session)).state
     begun = AgentState(session_id=turn.session_id)
     state = replace(earlier, session_id=turn.session_id)
     change = state_difference(begun, state)
@@ -101,7 +100,7 @@ async def carry_state(tx: Tx, turn: Turn) -> StateUpdate | None:
         return None
     held = await store.lock_state(tx, turn.scope, turn.session_id)
     source = ChangeSource(
-        who=ChangeAuthor.SESSION, reason=f"carried from {turn.carries_from}", turn_id=turn.id, at=turn.at
+        who=ChangeAuthor.SESSION, reason=f"carried from {earlier_session}", turn_id=turn.id, at=turn.at
     )
     return (await _append_change(tx, turn.scope, held, AppliedDelta(state=state, change=change), source)).update
 

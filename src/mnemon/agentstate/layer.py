@@ -180,6 +180,8 @@ async def agent_state_layer(tx: Tx, ask: LayerRequest) -> Layer:
     if ask.state_of is None or not ask.sees_agent_state:
         return empty
     held = await store.load_state(tx, ask.scope, ask.state_of)
+    if not held.version:
+        return empty
     # Up to 900 records are compared with the message.
     size = sum(map(len, state_texts(held.state)))
     return replace(empty, items=await run_off_loop(size, lambda: agent_state_entries(held.state, ask.query)))

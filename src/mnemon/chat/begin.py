@@ -99,7 +99,8 @@ async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> T
         lease_until=until,
     )
     turn = await store_turn(tx, request.scope, incoming, boundary_from_settings(settings))
-    await carry_state(tx, turn)
+    if turn.carries_from is not None:
+        await carry_state(tx, turn, turn.carries_from)
     # Due when the lease runs out: should this process die, that job gives the turn up. Sealing makes it due at once.
     reflection.enqueue_with_turn(tx, turn, due_at=until)
     await _abandon_waiting_turns(tx, request, turn.id)

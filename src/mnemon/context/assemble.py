@@ -128,7 +128,7 @@ async def _read_conversation(
     """Place the message in a session, then read the summaries, L7 and recent messages of that session."""
     position = await sessions.find_position(tx, request, boundary)
     # The session the message is placed in, which differs from the requested one when that has ended.
-    placed = replace(request, session_id=position.session_id, carries_from=position.carries_from)
+    placed = replace(request, session_id=position.session_id, state_of=position.session_id or position.carries_from)
     summaries, state, recent = await tx.gather(
         sessions.conversation_items(tx, placed, position),
         agentstate.agent_state_layer(tx, placed),

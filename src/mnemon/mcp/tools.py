@@ -19,6 +19,7 @@ from mnemon.input_checks import check_json, describe_validation_error
 from mnemon.logs import note_error
 from mnemon.mcp.caller import McpCaller, as_tool_caller
 from mnemon.memory.recall.search import prepare_query
+from mnemon.runs.card import load_cards
 from mnemon.services import Services
 from mnemon.tool import Caller, Tool
 from mnemon.tools.context import GetMyDecisions
@@ -38,7 +39,9 @@ class McpTools:
     def __init__(self, services: Services) -> None:
         """Make the MCP tools: Mnemon's own and those of the reference `server-memory`."""
         self._services = services
-        self._tools = all_tools(context=self._read_context, forget=_forget_memory)
+        self._tools = all_tools(
+            context=self._read_context, forget=_forget_memory, cards=load_cards(services.settings.cards_dir)
+        )
         self._server_memory = server_memory_tools(_forget_memory)
 
     def tools_for(self, caller: McpCaller) -> Mapping[str, Tool]:

@@ -102,7 +102,7 @@ async def takes_part_in_engagement(tx: Tx, scope: Scope) -> bool:
     A persona without a description shares it, and so does a conversation without a persona.
     """
     row = await tx.fetch_one(SQL["engagement_use"], org_id=scope.org_id, persona_id=scope.persona_id)
-    return row["organization"] != EngagementSwitch.OFF and row["persona"] != "off"
+    return bool(row["organization"] != EngagementSwitch.OFF and row["persona"] != "off")
 
 
 async def engagement_is_on(tx: Tx, scope: Scope) -> bool:

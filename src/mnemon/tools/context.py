@@ -17,6 +17,7 @@ from mnemon.clock import format_time
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import load_tool_view
 from mnemon.errors import Invalid, NotAllowed
+from mnemon.runs.card import CardTypes
 from mnemon.runs.decisions import list_agent_decisions
 from mnemon.tool import Arguments, Caller, NoArguments, ToolReply
 from mnemon.tools.expectations import NAME_SESSION
@@ -143,6 +144,10 @@ class GetMyDecisions:
     arguments: type[Arguments] = GetMyDecisionsArguments
     needs = "agents:read"
 
+    def __init__(self, cards: CardTypes) -> None:
+        """Make the tool `get_my_decisions` with the card types, which say what a decision is about."""
+        self._cards = cards
+
     def text_to_embed(self, arguments: Arguments) -> str | None:
         """Return None: the tool `get_my_decisions` needs no embedding."""
         return None
@@ -154,6 +159,6 @@ class GetMyDecisions:
             raise NotAllowed(
                 "Only an agent's own run can ask for its decisions: use the token of the run.", code="not_an_agent"
             )
-        found = await list_agent_decisions(tx, caller.scope, caller.agent_id, limit=arguments.limit)
+        found = await list_agent_decisions(tx, caller.scope, caller.agent_id, self._cards, limit=arguments.limit)
         shown = [{**asdict(one), "at": format_time(one.at)} for one in found]
         return ToolReply(content={"decisions": shown}, count=len(shown), ids=tuple(one.run_id for one in found))
