@@ -99,12 +99,12 @@ def name_stems(name: str) -> str:
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of the table, compiled; `{}` is the value."""
+    """Return a pattern of the table as a compiled regular expression, whose `{}` stands for the value."""
     return re.compile(pattern.replace("{}", rf"(?P<v>.{{1,{_LONGEST_VALUE}}})"), re.IGNORECASE)
 
 
 def _verbs_pattern(phrases: str | None) -> re.Pattern[str] | None:
-    """Return a pattern that matches one of the phrases at the start of a predicate."""
+    """Return a compiled pattern that matches one of the phrases at the start of a predicate; None without phrases."""
     if phrases is None:
         return None
     words = sorted(_phrases(phrases), key=len, reverse=True)
@@ -112,7 +112,7 @@ def _verbs_pattern(phrases: str | None) -> re.Pattern[str] | None:
 
 
 def _make_attribute(name: str, row: dict[str, Any]) -> Attribute:
-    """Return an attribute from its row of the table."""
+    """Return the attribute that a row of `attributes.toml` describes, its patterns compiled."""
     names = [name, *_phrases(row.get("names", ""))]
     whole = _phrases(row.get("whole", ""))
     says = [*row.get("says", ()), *row.get("is", ()), *row.get("whole_says", ())]
@@ -135,13 +135,13 @@ def _make_attribute(name: str, row: dict[str, Any]) -> Attribute:
 
 @cache
 def _table() -> dict[str, Any]:
-    """Return the table as it stands in its file."""
+    """Return the parsed content of `attributes.toml`, cached."""
     return tomllib.loads(files("mnemon.memory").joinpath("attributes.toml").read_text("utf-8"))
 
 
 @cache
 def known_attributes() -> dict[str, Attribute]:
-    """Return the attributes of the table by name."""
+    """Return the attributes of `attributes.toml` by name, cached."""
     return {
         name: _make_attribute(name, row) for name, row in _table().items() if isinstance(row, dict) and "holds" in row
     }
@@ -149,13 +149,13 @@ def known_attributes() -> dict[str, Attribute]:
 
 @cache
 def _by_stems() -> dict[str, Attribute]:
-    """Return the attributes by each of their names, as stems."""
+    """Return the attributes by each of their names and synonyms, reduced to word stems."""
     return {one: attribute for attribute in known_attributes().values() for one in attribute.names}
 
 
 @cache
 def ending_verbs() -> tuple[EndingVerbs, ...]:
-    """Return the verbs by which something ends."""
+    """Return the rows of `attributes.toml` with verbs that say something is over ("quit", "died"), cached."""
     forms = ("verbs", "subject_verbs", "pair_verbs", "bare_verbs")
     return tuple(
         EndingVerbs(ends=tuple(row["ends"].split()), **{form: _verbs_pattern(row.get(form)) for form in forms})
@@ -164,7 +164,7 @@ def ending_verbs() -> tuple[EndingVerbs, ...]:
 
 
 def find_attribute(name: str) -> Attribute | None:
-    """Return the attribute of the table that goes by this name, in any inflection; None if there is none."""
+    """Return the attribute of the table with this name, in any inflection or synonym; None if there is none."""
     words = name_stems(name).split()
     while words:
         if (found := _by_stems().get(" ".join(words))) is not None:
@@ -191,7 +191,7 @@ def attribute_called(name: str) -> tuple[Attribute, str | None]:
 
 
 def _prefixes(slug: str) -> Iterator[tuple[str, str]]:
-    """Yield each beginning of a slug, longest first, with the rest."""
+    """Yield each way to split a slug at an underscore into beginning and rest, longest beginning first."""
     words = slug.split("_")
     for count in range(min(len(words) - 1, 3), 0, -1):
         yield "_".join(words[:count]), "_".join(words[count:])

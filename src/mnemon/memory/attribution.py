@@ -117,7 +117,7 @@ class TurnAuthors:
         ]
 
     def _is_short_answer(self, words: frozenset[str]) -> bool:
-        """Say whether a statement is nothing but the assistant's question and the person's short answer."""
+        """Say whether a statement consists of the assistant's question and the person's short answer to it."""
         short = 0 < len(self.own) <= _LONGEST_ANSWER
         return short and self.own <= words and words <= self.own | self.asked and not self.own <= self.asked
 
@@ -137,7 +137,7 @@ def tool_origin(name: str) -> str:
 
 @reads_outside_text
 def authors_of_turn(turn: Turn, recalled: Sequence[OtherAuthor] = ()) -> TurnAuthors:
-    """Return the stems of everyone who speaks in the turn, and of what others said and was recalled for it."""
+    """Return who wrote the texts of a turn, each author with the stems of their words."""
     tool_results = [
         OtherAuthor(trust=Trust.TOOL, origin=tool_origin(one.who), text=one.text)
         for one in quotable_passages(turn)
@@ -166,7 +166,7 @@ def _last_question(turn: Turn, recalled: Sequence[OtherAuthor]) -> str:
 
 
 async def load_other_authors(tx: Tx, turn: Turn) -> list[OtherAuthor]:
-    """Return what others worded and the model may have seen: earlier messages, memories, todos, summary."""
+    """Return the texts by others that the model may have seen: earlier messages, memories, todos and the summary."""
     todos, summaries, held, earlier_messages = await tx.gather(
         open_todos(tx, turn.scope),
         list_rolling_summaries(tx, turn.scope, most=1),
@@ -199,7 +199,7 @@ def _author_of_message(message: TurnMessage) -> OtherAuthor:
 
 
 def _visible_stems(text: str) -> frozenset[str]:
-    """Return the stems of the text as a reader sees it, without invisible characters and with homoglyphs as Latin."""
+    """Return the stems of the text as a reader sees it, ignoring invisible characters and Latin look-alikes."""
     return frozenset(terms(strip_invisible(text).translate(_HOMOGLYPHS))) - STOP_WORDS
 
 

@@ -21,7 +21,7 @@ MOST_QUOTES = 500
 
 
 async def scope_of_memory(tx: Tx, scope: Scope, memory_id: str) -> Scope:
-    """Return the scope of the person whose memory this is.
+    """Return the scope of the person whose memory this is; raise NotFound if the caller's scope may not see it.
 
     Raises NotFound if the memory is of another organization, or of another person than the scope names.
     """

@@ -76,7 +76,7 @@ NO_CLAIMS = ClaimGroups()
 
 
 def makes_claim(held: StoredMemory, fact: Fact, at: datetime) -> bool:
-    """Say whether a fact stated at this time may not replace the memory under its key, which is trusted more.
+    """Say whether a fact must become a claim beside the memory under its key, because that one is trusted more.
 
     A withdrawn memory counts as never said, and an archived one may give way to the person.
     """
@@ -86,7 +86,7 @@ def makes_claim(held: StoredMemory, fact: Fact, at: datetime) -> bool:
 
 
 def _gives_way(held: StoredMemory, fact: Fact, at: datetime) -> bool:
-    """Say whether the person's statement takes the place of a more trusted memory that somebody archived."""
+    """Say whether a more trusted but archived memory may be replaced by what the person now says."""
     # Only the person's: a tool or document must not take the place of what an operator archived as wrong.
     if not speaks_for_person(fact.effective_trust) or held.archived_at is None or at < held.archived_at:
         return False
@@ -128,7 +128,7 @@ def archive_agreed(under_key: Iterable[StoredMemory], at: datetime) -> list[Stor
 
 
 def archive_claim(claim: StoredMemory, at: datetime, note: str) -> StoredMemory:
-    """Return the claim as archived by a rule, which the note names."""
+    """Return the claim as archived by a rule at this time, with a note that names the rule."""
     return claim.as_archived(ArchiveReason.OUTDATED, at, note=note)
 
 
@@ -165,7 +165,7 @@ def sort_by_trust(claims: Iterable[S]) -> list[S]:
 
 
 def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], S]) -> S | None:
-    """Return the memory that a claim contradicts, preferably a more trusted one; None if none is stored."""
+    """Return the memory that a claim contradicts, the more trusted of two candidates first; None if none is stored."""
     # A memory private to the claim's own persona comes before one that all personas see.
     # dict.fromkeys removes the repetition if the claim is not private, and keeps the order.
     places = dict.fromkeys(((claim.persona_id, str(claim.claim_of)), (None, str(claim.claim_of))))

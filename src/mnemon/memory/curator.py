@@ -148,7 +148,7 @@ def gate_plan(plan: CuratorPlan, memories: Iterable[StoredMemory], now: datetime
 def _fold_fault(
     proposed: FoldAnswer, known: Mapping[str, StoredMemory], used: set[str], resolve: ResolveKey
 ) -> str | None:
-    """Return why these memories may not be folded into one; None if they may."""
+    """Return why the proposed memories may not be folded into one; None if they may."""
     ids = proposed.memories
     if len(set(ids)) < 2 or len(set(ids)) != len(ids):
         return "a fold takes two memories or more, each once"
@@ -226,7 +226,7 @@ def _group_memories(memories: Iterable[StoredMemory], resolve: ResolveKey) -> di
 
 
 def _cluster_fragments(group: Sequence[StoredMemory]) -> list[list[StoredMemory]]:
-    """Return which memories to fold: of a named entity its many fragments, of the person near duplicates."""
+    """Return groups of memories to fold: for a named entity its many fragments, for the person near duplicates."""
     named_entity = any(memory.entity_label for memory in group)
     if named_entity:
         loose = [m for m in group if m.attribute is None or m.source == CURATED_FOLD]

@@ -53,12 +53,12 @@ def refuse_if_outranked(
 
 
 def _joined_acts(acts: Sequence[str]) -> str:
-    """Return the acts as words of a sentence."""
+    """Return the acts joined as words of a sentence: "a, b and c"."""
     return " and ".join(acts) or "change it"
 
 
 def _trusted_way(level: Trust) -> str:
-    """Return in words how to make a change with at least this trust."""
+    """Return in words who may make a change that needs at least this trust."""
     if level is Trust.OPERATOR:
         return "use a key that is not bound to a person and send `source: operator`, or use the console"
     return f"send a `source` that is trusted at least as much, such as `{level}`"

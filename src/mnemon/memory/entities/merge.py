@@ -117,7 +117,7 @@ async def _store_link(tx: Tx, scope: Scope, link: AliasLink, reasons: tuple[str,
 
 
 async def _remove_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """Delete an alias and write the split to the log."""
+    """Delete an alias and log the split of its two entities."""
     await store.delete_link(tx, scope, link)
     await store.log_split(tx, scope, link.merge_id)
 

@@ -133,7 +133,7 @@ def _spellings_of(word: str, head: str) -> WordSpellings:
 
 
 def length_key(spelling: str) -> tuple[int, str]:
-    """Return a spelling's sort key: shorter first, then alphabetical."""
+    """Return the key that sorts spellings: shorter first, then alphabetical."""
     return len(spelling), spelling
 
 

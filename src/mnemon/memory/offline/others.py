@@ -10,7 +10,7 @@ _DIET = "|".join((*DIETS, "coeliac", "celiac", "gluten free"))
 
 
 def _rule(tail: str, attribute: str, fact: FactType = FactType.FACT, **wanted: GroupCheck) -> ExtractionRule:
-    """Return a rule for facts about someone: a person, then this."""
+    """Return an extraction rule for facts about another person: a person's name, then this pattern."""
     return compile_rule(
         rf"{PERSON} {tail}",
         type=MemoryType.PEOPLE,

@@ -85,7 +85,7 @@ class SearchIndex:
         return self.columns.bytes + self.vectors.nbytes + len(self.entries) * _ENTRY_BYTES + words
 
     def fill(self, entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> None:
-        """Fill an empty index with these entries; the result is that of `put_entry` for each, but faster."""
+        """Add all entries to an empty index, faster than `put_entry` for each but with the same result."""
         added = [entry for entry, _ in entries]
         self.columns.extend(len(added), **self._column_values(added))
         self.entries += added
@@ -385,7 +385,7 @@ class SearchIndex:
         self._clear_caches()
 
     def _is_neighbour(self, one: ThreadPosition, two: ThreadPosition) -> bool:
-        """Say whether two rows that follow each other in a thread belong to one conversation."""
+        """Say whether two consecutive rows of a thread belong to one conversation."""
         # All quoting memories share one thread, so there a gap in time separates conversations.
         return self._entry_at(one[1]).thread != QUOTE_THREAD or two[0][0] - one[0][0] <= CONVERSATION_GAP
 

@@ -213,7 +213,7 @@ class IndexCache:
 
     @contextmanager
     def _change_in_place(self, key: CacheKey, index: PersonIndex) -> Iterator[None]:
-        """Cache the index after the block has changed it (without an await); drop it if the block fails."""
+        """Run the block that changes the index, then cache the index again; drop it if the block fails."""
         try:
             yield
         # Also on cancellation: a half-changed index must never be used again.

@@ -162,7 +162,7 @@ class _JoinedColumns:
     """The columns of several indexes, concatenated."""
 
     def __init__(self, views: Sequence[IndexView]) -> None:
-        """Keep the search indexes of the views, in order."""
+        """Keep the search indexes of the views, in order, to read their columns as one."""
         self._indexes = [one.index for one in views]
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -250,7 +250,7 @@ def _cosine_scores(index: SearchIndex, vector: np.ndarray, known: np.ndarray) ->
 def _speaker_scores(
     views: Sequence[IndexView], columns: _JoinedColumns, question: ParsedQuery
 ) -> dict[str, np.ndarray]:
-    """Return for each row whether the speaker asked about said it; without one, whether the person did.
+    """Return for each row whether the speaker whom the query asks about said it; else whether the person did.
 
     Nothing is scored when the query names several speakers.
     """

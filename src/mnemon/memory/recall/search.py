@@ -70,7 +70,7 @@ class RecallCounter:
         return since is None or abs(now - since) >= WRITE_INTERVAL
 
     def note_recalls(self, scope: Scope, now: datetime, number: int = 1) -> None:
-        """Count recalls of an organization without writing them."""
+        """Count recalls of an organization in memory, without writing them."""
         self._waiting[scope.org_id, now.astimezone(UTC).date()] += number
 
     async def recalls_by_day(self, tx: Tx, scope: Scope, since: date) -> dict[date, int]:

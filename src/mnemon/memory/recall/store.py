@@ -199,7 +199,7 @@ async def list_left_out(tx: Tx, scope: Scope, query: RecallQuery, *, most: int =
 
 
 def left_out_reason(memory: StoredMemory, scope: Scope, query: RecallQuery) -> LeftOutReason:
-    """Return why a memory was not ranked; that it is another persona's comes before every other reason."""
+    """Return why recall left this memory out; "of another persona" comes before every other reason."""
     if memory.persona_id not in (None, scope.persona_id):
         return LeftOutReason.OTHER_PERSONA
     if memory.status is ArchiveStatus.ARCHIVED and (query.as_of is None or memory.valid_from <= query.as_of):

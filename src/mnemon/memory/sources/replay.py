@@ -130,7 +130,7 @@ def _utterance_times(
 
 
 def _build_utterance(row: StoredMemory, statement: StoredMemory | MemoryVersion, at: datetime, place: int) -> Utterance:
-    """Return a memory's current or past text as one statement made at this time."""
+    """Return a memory's current or past text as a statement made at this time, ready to be replayed."""
     return Utterance(
         at=at,
         place=place,

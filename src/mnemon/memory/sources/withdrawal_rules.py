@@ -67,7 +67,7 @@ def withdrawal_changes(
 
 
 def _voice_key(one: StoredMemory) -> tuple[str | None, str, str]:
-    """Return what tells whose claim it is: persona, trust and source."""
+    """Return the key that groups claims by who makes them: persona, trust and source."""
     return one.persona_id, one.trust, one.origin.casefold()
 
 
@@ -77,7 +77,7 @@ class _WithdrawalPlan:
     def __init__(
         self, rows: Sequence[StoredMemory], past: PastVersions, origin: str, *, at: datetime, revision: int
     ) -> None:
-        """Take the memories under one key with their versions, and the source that is withdrawn."""
+        """Keep the memories under one key with their versions, and the source to withdraw."""
         self._rows = rows
         self._past = past
         self._origin = origin
@@ -88,11 +88,11 @@ class _WithdrawalPlan:
         self.settled_rows: list[StoredMemory] = []
 
     def withdraw_row(self, row: StoredMemory) -> MemoryChange | None:
-        """Return what the withdrawal changes in one memory by itself; None if the source said nothing there."""
+        """Return how withdrawing the source changes this memory by itself; None if the source said nothing there."""
         return withdrawal_change(row, self._past.get(row.id, ()), self._origin, at=self._at, revision=self._revision)
 
     def is_consistent(self, left: Mapping[str | None, StoredMemory]) -> bool:
-        """Say whether the other sources' active memories are what replaying their statements gives.
+        """Say whether replaying the other sources' statements gives the memories that are active.
 
         They are not where a less trusted source replaced a more trusted one, before trust had an order.
         """
@@ -164,7 +164,7 @@ class _WithdrawalPlan:
         )
 
     def _release_key(self, row: StoredMemory | None, key: str) -> None:
-        """Rename a withdrawn memory's key, so that the memory that takes its place can have it."""
+        """Rename the key of a withdrawn memory, so that its successor can have that key."""
         if row is None:
             return
         withdrawn_row = row if row.is_withdrawn else _withdraw_memory(row, self._at)
@@ -194,7 +194,7 @@ class _WithdrawalPlan:
         return replace(self._update_change(held), versions=(before, *repeats))
 
     def _keeps_pin(self, row: StoredMemory) -> bool:
-        """Say whether other sources' statements in this place were pinned too, and not only the withdrawn one.
+        """Say whether a source other than the withdrawn one pinned the memory too.
 
         The importance of a pinned row is always critical, so its versions show it.
         """
