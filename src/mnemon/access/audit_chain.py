@@ -44,13 +44,13 @@ class LogHead:
 
     @property
     def filled_lanes(self) -> dict[int, ChainHead]:
-        """The heads of the lanes that have entries, sorted by lane number."""
+        """Return the heads of the audit lanes that have entries, sorted by lane number."""
         # Sorted, so that the same log always has the same text and fingerprint.
         return {lane: head for lane, head in sorted(self.lanes.items()) if head.seq}
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the log head's text, short enough for people to compare."""
+        """Return the SHA-256 of the log head's text, short enough for people to compare."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     def __str__(self) -> str:
@@ -173,7 +173,7 @@ class LogCheck:
 
     @property
     def reached_head(self) -> LogHead:
-        """The head up to which each lane of the audit log was checked and holds."""
+        """Return the head up to which each lane of the audit log was checked without a break."""
         return LogHead(lanes={lane: check.reached for lane, check in self._lanes.items()})
 
     def check_links(self, links: Iterable[AuditLink]) -> ChainBreak | None:

@@ -44,7 +44,7 @@ def make_brief(state: AgentState) -> Brief:
 
 
 def _state_items(state: AgentState, handles: dict[str, str]) -> Iterator[BriefItem]:
-    """Yield the records of the agent state that may still change, failures first."""
+    """Yield the agent state's records that may still change as prompt items, failures first."""
     for expectation in state.expectations:
         if expectation.status is ExpectationStatus.FAILED:
             text = f"failed expectation of {expectation.action}: {expectation.expected_outcome}"

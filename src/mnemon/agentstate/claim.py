@@ -35,7 +35,7 @@ def is_same_claim(one: str, other: str) -> bool:
 
 
 def same_wording(text: str) -> str:
-    """Return the text as wordings are compared: without regard to case and spaces."""
+    """Return the text in comparable form: case-folded, with single spaces."""
     return " ".join(text.casefold().split())
 
 
@@ -65,8 +65,10 @@ def highest_confidence(sources: Iterable[str]) -> float:
 
 
 def _content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the text's content words."""
     return frozenset(word.stem for word in read_words(text) if not word.is_function_word and word.stem not in FREE)
 
 
 def _names_in_order(text: str) -> list[str]:
+    """Return the stems of the names in the text, in order."""
     return [word.stem for word in read_words(text) if word.is_name or (word.opens and not word.is_function_word)]

@@ -37,7 +37,7 @@ class LoggedRequest:
 
     @property
     def route(self) -> str:
-        """The route's template for the log line, not the path, which may hold a person's name."""
+        """Return the route's template for the log line; the path itself may hold a person's name."""
         route = self._scope.get("route")
         if route is None and self._scope.get("endpoint") is not None and self._scope.get("path_params") == {}:
             # A route without a template, such as /openapi.json; its path has no variable part.
@@ -60,7 +60,7 @@ class LoggedRequest:
 
     @property
     def outcome(self) -> str:
-        """How the request ended: `complete`, `client_left`, or `cut` where the response did not end or never began."""
+        """Return how the request ended: `complete`, `client_left`, or `cut` if the response did not end or never began."""
         if self._left:
             return "client_left"
         return "complete" if self._complete else "cut"

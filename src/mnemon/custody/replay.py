@@ -104,7 +104,7 @@ class LedgerCarryover:
         return CarriedRecords(subject=self.subject, at=at, found=self._found, gap=self._gap, rows=tuple(rows))
 
     def take_over(self, records: CarriedRecords) -> None:
-        """Add the entries that an unfinished restore kept, and go by what it knew of gaps."""
+        """Add the entries that an unfinished restore kept, and keep what it knew of missing records."""
         for plain in map(json.loads, records.rows):
             if plain["file"]:
                 self._from_file = target = self._from_file or {}

@@ -218,7 +218,7 @@ class Database:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Raise errors of psycopg and the pool as ours inside the block; note a full disk or a hanging server."""
+        """Translate errors of psycopg and the pool inside the block; note a full disk or a server that hangs."""
         try:
             yield
         except NoConnection as error:

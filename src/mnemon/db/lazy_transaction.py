@@ -158,7 +158,7 @@ class LazyTransaction:
 
     @property
     def _has_begun(self) -> bool:
-        """Whether the transaction's BEGIN was sent, so that it is no longer among the deferred statements."""
+        """Say whether the transaction's BEGIN was sent, so that it is no longer among the deferred statements."""
         return self._begin[0] not in self._deferred
 
 
@@ -207,7 +207,7 @@ class StatementBatcher:
         await waiter
 
     async def _run_reader(self, reader: Coroutine[Any, Any, Any], left: "_OpenReaders") -> Any:
-        """Run one reader to its end; unless it is the last, let the others' statements go out."""
+        """Run one reader to its end, then let the other readers' statements be sent without it."""
         result = await reader
         left.number -= 1
         if left.number:  # when the last reader ends, the caller goes on in its place

@@ -35,7 +35,7 @@ class RoundTimeout(psycopg.OperationalError):
     """The server did not answer a round in time; the connection is closed."""
 
     def __init__(self, seconds: float) -> None:
-        """Say after how many seconds the server had not answered."""
+        """Make the error of a round that the server did not answer within these seconds."""
         super().__init__(f"the server did not answer within {seconds:g} s")
         self.seconds = seconds
 
@@ -214,7 +214,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 pending.results.append(result)
 
     def _settle_prepared(self, pending: _PendingRound) -> None:
-        """Take back recorded PREPAREs that the server skipped: after an error it runs nothing more of a round."""
+        """Undo the record of PREPAREs that the server skipped: after an error it runs nothing more of a round."""
         if not pending.changes:
             return
         done = next(

@@ -67,17 +67,17 @@ class ConnectionPool:
 
     @property
     def open_count(self) -> int:
-        """How many database connections are open, lent or not."""
+        """Return how many database connections are open, lent or not."""
         return len(self._opened_at)
 
     @property
     def idle_count(self) -> int:
-        """How many open database connections are not lent."""
+        """Return how many open database connections are not lent."""
         return len(self._idle)
 
     @property
     def waiting_count(self) -> int:
-        """How many tasks wait for a database connection."""
+        """Return how many tasks wait for a database connection."""
         return len(self._waiting)
 
     def open(self) -> None:
@@ -155,7 +155,7 @@ class ConnectionPool:
         connection.pgconn.finish()  # what `close()` of the driver does, without an await
 
     def _open_wanted(self) -> None:
-        """Start opening as many connections as tasks wait for and the size allows; one while connecting fails."""
+        """Start opening connections for waiting tasks, within the pool's size; only one while connecting fails."""
         if self._closed or (self._failing_since is not None and self._connecting):
             return
         wanted = len(self._waiting) - len(self._connecting)

@@ -69,7 +69,7 @@ class ParentWorker:
 async def run_order(
     order: ChildOrder, parent: ParentWorker, db: Database, clock: Clock, kinds: Mapping[str, JobKind]
 ) -> None:
-    """Run the ordered item as any runner does and report to the parent; on SIGINT or SIGTERM hand it back."""
+    """Run the ordered item like any runner and report to the parent; hand it back on SIGINT or SIGTERM."""
     stop_requested = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)

@@ -43,7 +43,7 @@ _RECORD_TRIES = 6
 
 
 async def _do_nothing(attempt: Attempt) -> None:
-    """Handle an expired reservation by doing nothing: the runner settles the item, which is all there is to do."""
+    """Do nothing about an expired reservation: the runner settles the item itself."""
 
 
 _EXPIRED_RESERVATION = JobKind(name=store.RESERVATION, run=_do_nothing)
@@ -64,7 +64,7 @@ class Runner:
         isolation: Isolation | None = None,
         on_progress: Callable[[], None] | None = None,
     ) -> None:
-        """Take the database and the kinds of work to run; nothing runs before `run_in_background` or `drain`."""
+        """Keep the database and the kinds of work to run; nothing runs before `run_in_background` or `drain`."""
         self._db = db
         self._clock = clock
         self._kinds = {**kinds, store.RESERVATION: _EXPIRED_RESERVATION}
@@ -162,7 +162,7 @@ class Runner:
         return task
 
     def _on_long_end(self, task: asyncio.Task[None]) -> None:
-        """Free the slot of a long item whose task has ended."""
+        """Free the slot of a long work item whose task has ended."""
         self._long_running -= 1
 
     @property

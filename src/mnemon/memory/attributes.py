@@ -134,7 +134,7 @@ def _make_attribute(name: str, row: dict[str, Any]) -> Attribute:
 
 
 @cache
-def _table() -> dict[str, Any]:
+def _load_table() -> dict[str, Any]:
     """Return the parsed content of `attributes.toml`, cached."""
     return tomllib.loads(files("mnemon.memory").joinpath("attributes.toml").read_text("utf-8"))
 
@@ -143,12 +143,14 @@ def _table() -> dict[str, Any]:
 def known_attributes() -> dict[str, Attribute]:
     """Return the attributes of `attributes.toml` by name, cached."""
     return {
-        name: _make_attribute(name, row) for name, row in _table().items() if isinstance(row, dict) and "holds" in row
+        name: _make_attribute(name, row)
+        for name, row in _load_table().items()
+        if isinstance(row, dict) and "holds" in row
     }
 
 
 @cache
-def _by_stems() -> dict[str, Attribute]:
+def _attributes_by_stems() -> dict[str, Attribute]:
     """Return the attributes by each of their names and synonyms, reduced to word stems."""
     return {one: attribute for attribute in known_attributes().values() for one in attribute.names}
 
@@ -159,7 +161,7 @@ def ending_verbs() -> tuple[EndingVerbs, ...]:
     forms = ("verbs", "subject_verbs", "pair_verbs", "bare_verbs")
     return tuple(
         EndingVerbs(ends=tuple(row["ends"].split()), **{form: _verbs_pattern(row.get(form)) for form in forms})
-        for row in _table()["ending"]
+        for row in _load_table()["ending"]
     )
 
 
@@ -167,7 +169,7 @@ def find_attribute(name: str) -> Attribute | None:
     """Return the attribute of the table with this name, in any inflection or synonym; None if there is none."""
     words = name_stems(name).split()
     while words:
-        if (found := _by_stems().get(" ".join(words))) is not None:
+        if (found := _attributes_by_stems().get(" ".join(words))) is not None:
             return found
         if words[0] not in _QUALIFIERS:
             return None
@@ -184,13 +186,13 @@ def attribute_called(name: str) -> tuple[Attribute, str | None]:
     if (found := find_attribute(name)) is not None:
         return found, None
     slug = make_slug(name)
-    for prefix, value in _prefixes(slug):
-        if (target := _table()["with_value"].get(prefix)) is not None:
+    for prefix, value in _split_slug(slug):
+        if (target := _load_table()["with_value"].get(prefix)) is not None:
             return known_attributes()[target], value.replace("_", " ")
     return Attribute(name=name_stems(name).replace(" ", "_"), noise=frozenset(name_stems(name).split())), None
 
 
-def _prefixes(slug: str) -> Iterator[tuple[str, str]]:
+def _split_slug(slug: str) -> Iterator[tuple[str, str]]:
     """Yield each way to split a slug at an underscore into beginning and rest, longest beginning first."""
     words = slug.split("_")
     for count in range(min(len(words) - 1, 3), 0, -1):

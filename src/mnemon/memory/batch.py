@@ -68,15 +68,17 @@ class FactBatch:
         persona_id = self.persona_id if fact.private else None
         targets = self._find_ended(persona_id, fact) if fact.key is None else ()
         if targets:
-            return self._retract(number, fact, targets, new_id)
+            return self._apply_retraction(number, fact, targets, new_id)
         if fact.op is FactOp.RETRACT:
-            return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=self._shown_as_if(fact), why=NOTHING_ENDED)
+            return MemoryChange(
+                outcome=MemoryOutcome.SKIPPED, memory=self._memory_as_if_stored(fact), why=NOTHING_ENDED
+            )
         placed = place_fact(fact, self.index, self.held, persona_id)
         if fact.key is None and number not in self.forgotten and read_fact(fact).denies:
             self._end_members(persona_id, placed)
-        return self._state(number, placed, new_id)
+        return self._apply_statement(number, placed, new_id)
 
-    def _state(self, number: int, fact: Fact, new_id: NewId) -> MemoryChange:
+    def _apply_statement(self, number: int, fact: Fact, new_id: NewId) -> MemoryChange:
         """Return the change that states a placed fact: repeat, replace or create a memory, or add a claim beside it."""
         persona_id, key = self.persona_id if fact.private else None, key_of_fact(fact)
         more_trusted = self._find_more_trusted(persona_id, key, fact)
@@ -88,7 +90,7 @@ class FactBatch:
         place = self._claim_place(persona_id, fact) if more_trusted else (persona_id, key)
         held = self.held.get(place)
         if held is not None:
-            fact = self._in_held_words(fact, held)
+            fact = self._with_held_words(fact, held)
         digest = content_hash(fact.content)
         # The same words at the same place of the same message: this turn is being reflected again.
         if held and fact.ground and statement_key(held.id, fact.ground, digest) in self.recorded:
@@ -116,7 +118,7 @@ class FactBatch:
                 self.grounds.append((change.memory.id, fact.ground, digest))
         return change
 
-    def _in_held_words(self, fact: Fact, held: StoredMemory) -> Fact:
+    def _with_held_words(self, fact: Fact, held: StoredMemory) -> Fact:
         """Return the fact in the stored words if it only repeats them in other words; else the fact unchanged."""
         at = fact.valid_from or self.stamp.at
         texts = [one.content for one in self.past.get(held.id, ()) if not one.is_repeat] if at < held.valid_from else []
@@ -140,7 +142,9 @@ class FactBatch:
         ]
         return ended_memories(endings, held, self.index.aliases)
 
-    def _retract(self, number: int, fact: Fact, targets: Sequence[StoredMemory], new_id: NewId) -> MemoryChange:
+    def _apply_retraction(
+        self, number: int, fact: Fact, targets: Sequence[StoredMemory], new_id: NewId
+    ) -> MemoryChange:
         """Return the change that ends the memories; against a more trusted or pinned one the fact becomes a claim."""
         at = fact.valid_from or self.stamp.at
         shown: MemoryChange | None = None
@@ -149,7 +153,7 @@ class FactBatch:
                 return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why="forgotten")
             if refuses_ending(held, fact):
                 beside = replace(fact, content=fact.ending_words, key=held.memory_key, op=FactOp.STATE)
-                change = self._state(number, beside, new_id)
+                change = self._apply_statement(number, beside, new_id)
             elif at < held.stated_at:
                 change = MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=SAID_SINCE)
             else:
@@ -172,7 +176,7 @@ class FactBatch:
                 self._record_change((held.persona_id, held.memory_key), change)
                 self.retracted.append(change)
 
-    def _shown_as_if(self, fact: Fact) -> StoredMemory:
+    def _memory_as_if_stored(self, fact: Fact) -> StoredMemory:
         """Return the memory that a fact would have made, to be shown where there was nothing for it to retract."""
         return create_memory(fact, self.stamp, id="", persona_id=None).memory
 

@@ -47,10 +47,10 @@ class SlotIndex:
         """Return the memories in a slot that the persona may see: its own first, then active ones, then the latest."""
         places = {place for one in self.same_slots(slot) for place in self.places.get(one, ())}
         found = [held[place] for place in places if place in held and place[0] in (persona_id, None)]
-        return sorted(found, key=lambda one: _preference(one, persona_id))
+        return sorted(found, key=lambda one: _slot_order(one, persona_id))
 
 
-def _preference(one: StoredMemory, persona_id: str | None) -> tuple[bool, bool, float, str]:
+def _slot_order(one: StoredMemory, persona_id: str | None) -> tuple[bool, bool, float, str]:
     """Return the key that sorts memories in one slot: the persona's own, active, then stated last."""
     return (
         one.persona_id != persona_id,

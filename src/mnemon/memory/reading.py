@@ -202,7 +202,7 @@ def _noun_reading(noun: str, value: str, owner: str | None, entity: FactEntity |
     if attribute.holds is Holds.LOG or (attribute.name in ("like", "dislike", "relation") and not lax):
         return None
     cleaned = clean_value(value, attribute.value)
-    if not cleaned or not _can_be(attribute, cleaned, value):
+    if not cleaned or not _may_be_value(attribute, cleaned, value):
         return None
     about = _owner_entity(attribute, owner) if owner else entity
     if about is not None and attribute.is_role and about == entity and _is_same_name(entity, cleaned):
@@ -236,7 +236,7 @@ def _relation_reading(noun: str, value: str, owner: str | None) -> Reading | Non
     )
 
 
-def _can_be(attribute: Attribute, value: str, given: str) -> bool:
+def _may_be_value(attribute: Attribute, value: str, given: str) -> bool:
     """Say whether a text can be a value of the attribute that its sentence names: a name for "my dog is …"."""
     if attribute.value is ValueKind.NAME:
         return _is_name(value)
@@ -337,13 +337,13 @@ def _predicate_values(attribute: Attribute, form: str) -> tuple[str, ...]:
     for pattern in attribute.says:
         if match := pattern.fullmatch(form):
             value = clean_value(match["v"], attribute.value)
-            if value and _fits(attribute, value):
+            if value and _is_value_of_kind(attribute, value):
                 return split_values(value) if _may_have_several(attribute) else (value,)
     for pattern in attribute.whole_says:
         # "is my coach" says what somebody is to the person, not what they do.
         if (match := pattern.fullmatch(form)) and not _OWNED.match(match["v"]):
             value = clean_value(match["v"], attribute.value)
-            if value and _stands_alone(attribute, value):
+            if value and _implies_attribute(attribute, value):
                 return (value,)
     return ()
 
@@ -353,7 +353,7 @@ def _may_have_several(attribute: Attribute) -> bool:
     return attribute.holds is Holds.SET and attribute.value is ValueKind.THING
 
 
-def _fits(attribute: Attribute, value: str) -> bool:
+def _is_value_of_kind(attribute: Attribute, value: str) -> bool:
     """Say whether a value found in a predicate is of the kind that the attribute takes: place, name, date."""
     words = value.split()
     if _CLAUSE.search(value):
@@ -367,7 +367,7 @@ def _fits(attribute: Attribute, value: str) -> bool:
     return len(words) <= 6
 
 
-def _stands_alone(attribute: Attribute, value: str) -> bool:
+def _implies_attribute(attribute: Attribute, value: str) -> bool:
     """Say whether a value implies its attribute without its name: "vegan", "a nurse", "CEO of Acme"."""
     if _CLAUSE.search(value):
         return False
@@ -375,9 +375,9 @@ def _stands_alone(attribute: Attribute, value: str) -> bool:
         head = re.split(r"\b(?:at|for|in|of|on)\b", value)[0].split()
         plain = bool(head) and len(head) <= 5 and head[-1].lower().removesuffix("s") in OCCUPATIONS
         return plain or _TITLE.match(value) is not None
-    return " ".join(sorted(value_stems(value))) in _whole_values(attribute)
+    return " ".join(sorted(value_stems(value))) in _implying_values(attribute)
 
 
-def _whole_values(attribute: Attribute) -> frozenset[str]:
+def _implying_values(attribute: Attribute) -> frozenset[str]:
     """Return the values that imply the attribute by themselves, each as its word stems in order."""
     return frozenset(" ".join(sorted(value_stems(one))) for one in attribute.whole)

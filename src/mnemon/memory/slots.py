@@ -168,10 +168,10 @@ def is_same_member(one: SlotReading, other: SlotReading) -> bool:
         return True
     if not one.values or not other.values:
         return False
-    return _covers(one, other) or _covers(other, one)
+    return _covers_values(one, other) or _covers_values(other, one)
 
 
-def _covers(one: SlotReading, other: SlotReading) -> bool:
+def _covers_values(one: SlotReading, other: SlotReading) -> bool:
     """Say whether every value of the first statement is among the values of the second."""
     kind = one.attribute.value if one.attribute else None
     if kind is None:
@@ -194,7 +194,7 @@ def has_same_value(one: SlotReading, other: SlotReading) -> bool:
         return False
     if not one.values or not other.values:
         return False
-    return _covers(one, other) and (one.attribute.holds is Holds.SET or _covers(other, one))
+    return _covers_values(one, other) and (one.attribute.holds is Holds.SET or _covers_values(other, one))
 
 
 def repeated_text(fact: Fact, held: StoredMemory, content: str) -> str | None:
@@ -206,7 +206,10 @@ def repeated_text(fact: Fact, held: StoredMemory, content: str) -> str | None:
         return fact.content
     if _is_negative(fact.content) != _is_negative(content) or not says_same(fact, held, content):
         return None
-    new, old = _details(fact.content, read_fact(fact)), _details(content, read_fact(replace(fact, content=content)))
+    new, old = (
+        _detail_stems(fact.content, read_fact(fact)),
+        _detail_stems(content, read_fact(replace(fact, content=content))),
+    )
     if new <= old:
         return content
     return fact.content if old < new else None
@@ -221,7 +224,7 @@ def _is_negative(text: str) -> bool:
 _NEGATIVE = frozenset({"not", "no", "never", "none", "nothing", "without", "longer", "anymore"})
 
 
-def _details(content: str, reading: SlotReading) -> frozenset[str]:
+def _detail_stems(content: str, reading: SlotReading) -> frozenset[str]:
     """Return the stems of a text other than those of its attribute, value and entity."""
     if reading.attribute is None:
         return frozenset()

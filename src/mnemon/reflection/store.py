@@ -44,7 +44,7 @@ def mark_queued(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
 
 
 async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
-    """Return the turn's reflection; None if it was never queued."""
+    """Return the turn's reflection from the table `reflections`; None if it was never queued."""
     row = await tx.fetch_one_or_none(SQL["reflection"], **_key_columns(scope, turn_id))
     return None if row is None else _reflection_from_row(row)
 

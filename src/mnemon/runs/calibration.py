@@ -125,7 +125,7 @@ def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
 
 
 def _make_bin(place: int, inside: Sequence[Forecast]) -> ReliabilityBin:
-    """Return the range at this place with its forecasts counted: mean stated probability, share that came true."""
+    """Return one bin of probabilities with its forecasts: how many, their mean, and the share that came true."""
     count = len(inside)
     return ReliabilityBin(
         start=place / BIN_COUNT,

@@ -75,7 +75,7 @@ def blind_prompt(specialist: Agent, subject: str | None) -> str:
 
 
 def blind_subject(card: CardDefinition, values: SlotValues) -> str | None:
-    """Return what a decision is about; None when that text contains the value of any other slot."""
+    """Return what a decision is about; None if that text reveals the value of any other slot."""
     subject = values.get(card.subject) if card.subject else None
     if not isinstance(subject, str):
         return None

@@ -131,7 +131,7 @@ async def find_message(tx: Tx, scope: Scope, message_id: str) -> MessageDetail |
 
 
 async def change_token(tx: Tx, scope: Scope) -> str:
-    """Return a text that differs whenever a session of the organization was continued, ended or summarized."""
+    """Return a token that changes whenever a session of the organization is continued, ended or summarized."""
     row = await tx.fetch_one(SQL["pulse"], org_id=scope.org_id)
     return "|".join(str(value) for value in row.values())
 

@@ -76,7 +76,7 @@ SUMMARY_SCHEMA = titled(
 def keep_supported_lines(
     summary: SessionSummary, messages: Sequence[TurnMessage], name: str, at: datetime
 ) -> tuple[SessionSummary, tuple[str, ...]]:
-    """Return the summary without the lines that the messages do not say, and why each of them was left out.
+    """Return the summary without the lines that the messages do not support, and why each was left out.
 
     A line may call the person by their name. The sentence about the whole session is replaced by the one that rules
     make.
@@ -85,7 +85,7 @@ def keep_supported_lines(
     faults: list[str] = []
 
     def supported(lines: Sequence[str], *, names: bool = False) -> list[str]:
-        """Return the lines that the messages support; names must all be theirs."""
+        """Return the lines that the messages support; with `names`, lines whose every name is in the messages."""
         kept = []
         for line in lines:
             fault = sources.fault(line, share=1.0 if names else _SUPPORTED_SHARE)

@@ -41,12 +41,12 @@ class EmbeddedCluster:
 
     @property
     def url(self) -> str:
-        """The cluster's libpq URL, as the owner of the database; the same after a restart."""
+        """Return the cluster's libpq URL, as the owner of the database; the same after a restart."""
         return libpq_url(self._server)
 
     @property
     def pid(self) -> int:
-        """The process id of the embedded PostgreSQL server."""
+        """Return the process id of the embedded PostgreSQL server."""
         return self._server.pid
 
     async def stop(self) -> None:

@@ -35,7 +35,7 @@ class SystemAccount:
 
     @property
     def is_current_user(self) -> bool:
-        """Whether this process runs as the account already, so that no change of user is needed."""
+        """Say whether this process runs as the account already, so that no change of user is needed."""
         return self.uid == os.geteuid()
 
 
@@ -106,7 +106,7 @@ class Binaries:
 
     @property
     def major(self) -> int:
-        """PostgreSQL's major version, which a data directory is tied to."""
+        """Return PostgreSQL's major version, which a data directory is tied to."""
         return major_version(self.version)
 
     def program_path(self, name: str) -> str:
@@ -204,7 +204,7 @@ async def start_detached(
 def launch_spec(
     argv: Sequence[str], *, account: SystemAccount | None, reach: Sequence[Path], log: Path | None
 ) -> launch.LaunchSpec:
-    """Return what the launcher is told: the command, the user to become, paths to reach, and the log."""
+    """Return the launcher's instructions: the command, the user to become, paths to reach, and the log."""
     return {
         "argv": list(argv),
         "uid": account.uid if account and not account.is_current_user else None,

@@ -149,21 +149,27 @@ def _read_clauses(sentence: Sentence, before: list[MentionedPerson]) -> Iterator
             subject = (start, found[0])
         if short := _CONTRACTED.match(text):
             rest, at = start + short.end(), sentence.start + start
-            yield [_taken_over(sentence, start, rest, end, at, f"{short['who']} is") for end in ends if end > rest]
+            yield [
+                _reading_with_subject(sentence, start, rest, end, at, f"{short['who']} is")
+                for end in ends
+                if end > rest
+            ]
         pronoun = _PRONOUN.match(text)
         if pronoun and pronoun["who"].lower() != "they":
             who = _antecedent(pronoun["who"].lower(), people, sentence.start + start)
             if who is not None:
                 rest, verb = start + pronoun.end(), " is" if pronoun["is"] else ""
                 yield [
-                    _taken_over(sentence, start, rest, end, who.start, who.text + verb) for end in ends if end > rest
+                    _reading_with_subject(sentence, start, rest, end, who.start, who.text + verb)
+                    for end in ends
+                    if end > rest
                 ]
         elif start == 0 or found is not None or _OWN.match(text) or text[:1].isupper() or text[:4].lower() == "the ":
-            yield [_plain(sentence, start, end) for end in ends]
-            yield from _mended(sentence, start)
+            yield [_reading_as_written(sentence, start, end) for end in ends]
+            yield from _self_corrections(sentence, start)
         elif subject is not None and _PREDICATE.match(text) and _joins_predicates(sentence.text[:start]):
             at = sentence.start + subject[0]
-            yield [_taken_over(sentence, start, start, end, at, subject[1]) for end in ends]
+            yield [_reading_with_subject(sentence, start, start, end, at, subject[1]) for end in ends]
 
 
 def _joins_predicates(before: str) -> bool:
@@ -185,19 +191,23 @@ def _clause_ends(sentence: Sentence, breaks: list[re.Match[str]], start: int) ->
     return [*ends[:-1][: MOST_ENDS - 1], ends[-1]][::-1]
 
 
-def _plain(sentence: Sentence, start: int, end: int) -> ClauseReading:
+def _reading_as_written(sentence: Sentence, start: int, end: int) -> ClauseReading:
     """Return the words from start to end of a sentence as a statement, unchanged."""
     text = sentence.text[start:end].rstrip(_CLOSING)[: LONGEST_CLAUSE + 1]
-    return _reading(sentence, start, start + len(text), text, sentence.start + start, verbatim=True)
+    return _make_reading(sentence, start, start + len(text), text, sentence.start + start, verbatim=True)
 
 
-def _taken_over(sentence: Sentence, start: int, rest: int, end: int, quoted_from: int, words: str) -> ClauseReading:
+def _reading_with_subject(
+    sentence: Sentence, start: int, rest: int, end: int, quoted_from: int, words: str
+) -> ClauseReading:
     """Return a part of a sentence as a statement, with the subject `words` of an earlier part in front."""
     piece = sentence.text[rest:end].rstrip(_CLOSING)
-    return _reading(sentence, start, rest + len(piece), f"{words} {piece}", quoted_from, verbatim=False)
+    return _make_reading(sentence, start, rest + len(piece), f"{words} {piece}", quoted_from, verbatim=False)
 
 
-def _reading(sentence: Sentence, start: int, end: int, text: str, quoted_from: int, *, verbatim: bool) -> ClauseReading:
+def _make_reading(
+    sentence: Sentence, start: int, end: int, text: str, quoted_from: int, *, verbatim: bool
+) -> ClauseReading:
     """Return a statement read in a sentence, with where to quote it and what follows it."""
     clause = Clause(
         start=sentence.start + start,
@@ -215,7 +225,7 @@ def _reading(sentence: Sentence, start: int, end: int, text: str, quoted_from: i
     )
 
 
-def _mended(sentence: Sentence, start: int) -> Iterator[list[ClauseReading]]:
+def _self_corrections(sentence: Sentence, start: int) -> Iterator[list[ClauseReading]]:
     """Yield the corrected readings of a statement that corrects itself: "I live in Austin, I mean Boston"."""
     found = _MENDED.search(sentence.text, start)
     if found is None or found["new"].startswith("\x00"):
@@ -225,7 +235,7 @@ def _mended(sentence: Sentence, start: int) -> Iterator[list[ClauseReading]]:
     end = found.start("new") + len(new)
     for kept in range(len(said) - 1, max(0, len(said) - 4), -1):
         text = f"{' '.join(said[:kept])} {new}"
-        yield [_reading(sentence, start, end, text, sentence.start + start, verbatim=False)]
+        yield [_make_reading(sentence, start, end, text, sentence.start + start, verbatim=False)]
 
 
 def _antecedent(pronoun: str, people: list[MentionedPerson], at: int) -> MentionedPerson | None:

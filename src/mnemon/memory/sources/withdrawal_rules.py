@@ -45,7 +45,7 @@ def withdrawal_changes(
     facts = {persona: one for (persona, _), one in remaining.items() if one.claim_of is None}
     # In the replay too, a claim may have ended because it contradicts nothing.
     standing = [one for one in remaining.values() if one.status is ArchiveStatus.ACTIVE]
-    claims = {_voice_key(one): one for one in standing if one.claim_of is not None}
+    claims = {_claimant_key(one): one for one in standing if one.claim_of is not None}
     key = next((one.claim_of or one.memory_key for one in rows), "")
     if not plan.is_consistent(facts):
         return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
@@ -54,9 +54,9 @@ def withdrawal_changes(
         plan.settle_fact(persona, key, facts.get(persona))
     for row in rows:
         if row.claim_of is not None and row.id not in plan.settled:
-            plan.settle_claim(row, claims.pop(_voice_key(row), None))
+            plan.settle_claim(row, claims.pop(_claimant_key(row), None))
     for row in plan.settled_rows:
-        claims.pop(_voice_key(row), None)
+        claims.pop(_claimant_key(row), None)
     known = {(one.persona_id, one.memory_key) for one in rows}
     repeated = {one.origin for some in past.values() for one in some if one.is_repeat}
     new_claims = [
@@ -66,7 +66,7 @@ def withdrawal_changes(
     return plan.changes
 
 
-def _voice_key(one: StoredMemory) -> tuple[str | None, str, str]:
+def _claimant_key(one: StoredMemory) -> tuple[str | None, str, str]:
     """Return the key that groups claims by who makes them: persona, trust and source."""
     return one.persona_id, one.trust, one.origin.casefold()
 
@@ -157,7 +157,7 @@ class _WithdrawalPlan:
                 for one in self._rows
                 if one.claim_of is not None
                 and (one.status is ArchiveStatus.ACTIVE or one.is_set_aside)
-                and _voice_key(one) == _voice_key(remaining)
+                and _claimant_key(one) == _claimant_key(remaining)
                 and has_same_words(one.content, remaining.content)
             ),
             None,

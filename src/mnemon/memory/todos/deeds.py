@@ -106,7 +106,7 @@ class Deed:
 
 
 @lru_cache(maxsize=4096)
-def _canonical(word: str) -> str:
+def _canonical_stem(word: str) -> str:
     """Return the stem that represents a word and its synonyms."""
     root = stem(_PAST.get(word, word))
     return _CANONICAL.get(root, root)
@@ -118,7 +118,7 @@ def deed_of(content: str) -> Deed:
     text = content[:LONGEST_DEED].replace("’", "'")
     opening = _OPENING.match(text)
     bare = _TIME.sub(" ", text[opening.end() if opening else 0 :])
-    words = [_canonical(word) for word in terms(bare, bare=True) or terms(text, bare=True)]
+    words = [_canonical_stem(word) for word in terms(bare, bare=True) or terms(text, bare=True)]
     return Deed(verb=words[0] if words else "", objects=frozenset(words[1:]) - _NO_OBJECT)
 
 
@@ -142,8 +142,8 @@ class Report:
 def make_report(verb: str, rest: str) -> Report:
     """Return what somebody reports as done, from a verb in the past and the words after it."""
     bare = _TIME.sub(" ", rest[:LONGEST_DEED])
-    objects = frozenset(_canonical(word) for word in terms(bare, bare=True)) - _NO_OBJECT
-    return Report(verbs=frozenset(_canonical(word) for word in verb.lower().split()), objects=objects)
+    objects = frozenset(_canonical_stem(word) for word in terms(bare, bare=True)) - _NO_OBJECT
+    return Report(verbs=frozenset(_canonical_stem(word) for word in verb.lower().split()), objects=objects)
 
 
 @reads_outside_text
