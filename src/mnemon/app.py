@@ -241,7 +241,7 @@ async def _run_mcp_gate(gate: LazyMcpDoor | None) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _close_streams_at_end(app: FastAPI) -> AsyncIterator[None]:
-    """Seal unfinished replies, as far as they came, when the application ends."""
+    """Interrupt unfinished replies at the application's end, and store their text so far."""
     try:
         yield
     finally:

@@ -60,7 +60,7 @@ class LoggedRequest:
 
     @property
     def outcome(self) -> str:
-        """Return how the request ended: `complete`, `client_left`, or `cut` if the response did not end or never began."""
+        """Return how the request ended: `complete`, `client_left`, or `cut` if the response is not complete."""
         if self._left:
             return "client_left"
         return "complete" if self._complete else "cut"

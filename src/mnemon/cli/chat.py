@@ -32,6 +32,7 @@ def chat(
     from mnemon.cli.connect import call_server
 
     async def run_chat(client: "Mnemon") -> Any:
+        """Print the reply to the one message and return it, or hold a conversation."""
         person = await person_of(client, user, persona)
         conversation = _Conversation(client, person)
         if message is not None and as_json:

@@ -46,7 +46,7 @@ def explained_error(error: ClientError, url: str) -> MnemonError:
 
 
 def _explain_problem(error: ApiError, url: str) -> MnemonError:
-    """Return the CLI's error for an error response of the server: what is wrong, and the next step."""
+    """Return an error response of the server as the CLI's error: what is wrong, and the next step."""
     if error.code == "unknown":  # not a problem of ours: another program, or a proxy in front of the server
         if error.status in _GATEWAY_STATUSES:
             return Unavailable(

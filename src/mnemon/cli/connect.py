@@ -37,6 +37,7 @@ def call_server(
     """
 
     async def run_work() -> R:
+        """Run the work with a client of the chosen server and return its result."""
         async with open_client(server, worker=worker, forgets=forgets, body_bytes=body_bytes) as client:
             return await work(client)
 

@@ -94,7 +94,7 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
         _PAGE_ROUTES.append(place)
 
         async def shown(request: Request) -> Response:
-            """Answer a GET of the page, or of its `.json` twin."""
+            """Answer a GET of the page or of its `.json` twin."""
             return await _handle_errors(request, lambda: _serve_page(request, place))
 
         twin = "/index.json" if path == "/" else f"{path}.json"
@@ -137,7 +137,7 @@ def download(router: APIRouter, path: str, *, grant: Grant) -> Callable[[Downloa
         """Add the download's route to the router; return the handler unchanged."""
 
         async def sent(request: Request) -> Response:
-            """Answer a GET of the file."""
+            """Answer a GET of the file to download."""
             return await _handle_errors(request, lambda: _serve_download(request, handler, grant))
 
         router.add_api_route(path, sent, methods=["GET"], include_in_schema=False)

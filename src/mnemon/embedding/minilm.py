@@ -80,7 +80,7 @@ class MiniLmEmbedder:
 
     @cached_property
     def _onnx_session(self) -> Any:
-        """The ONNX model, loaded at first use, on one CPU thread."""
+        """Return the ONNX model, loaded at first use, on one CPU thread."""
         # Imported by name, because the extra may not be installed where types are checked.
         onnxruntime = import_module("onnxruntime")
         options = onnxruntime.SessionOptions()
@@ -89,7 +89,7 @@ class MiniLmEmbedder:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        """The tokenizer, loaded at first use, with padding and truncation at MAX_TOKENS."""
+        """Return the tokenizer, loaded at first use, with padding and truncation at MAX_TOKENS."""
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_path))

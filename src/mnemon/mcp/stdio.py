@@ -112,12 +112,12 @@ class _Wrapped:
     """A stream that is closed with the one inside it."""
 
     def __init__(self, inner: Any, unanswered: OpenRequests) -> None:
-        """Keep the stream and the requests that are read and answered through it."""
+        """Keep the stream to wrap, and the requests that are read and answered through it."""
         self._inner = inner
         self._unanswered = unanswered
 
     async def aclose(self) -> None:
-        """Close the stream inside."""
+        """Close the wrapped stream."""
         await self._inner.aclose()
 
     async def __aenter__(self) -> Self:
@@ -127,7 +127,7 @@ class _Wrapped:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the stream inside."""
+        """Close the wrapped stream."""
         await self.aclose()
 
 

@@ -130,7 +130,7 @@ def _content_result(content: dict[str, Any]) -> types.CallToolResult:
 
 
 def _reply_slot(caller: McpCaller, name: str, given: Mapping[str, Any]) -> IdempotencyKey | None:
-    """Return the Idempotency-Key of a call with a fingerprint of the tool, its arguments and whom it is called for.
+    """Return the Idempotency-Key of a tool call, with a fingerprint of tool, arguments and person; None without one.
 
     Not of the message's `id`: a client that repeats a call numbers it anew.
     """

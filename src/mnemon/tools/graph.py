@@ -63,7 +63,7 @@ class KnowledgeGraph:
     edges: tuple[GraphEdge, ...]
 
     def open_nodes(self, names: Iterable[str]) -> "KnowledgeGraph":
-        """Return the graph of the entities of these names and the relations that touch one of them."""
+        """Return a key that is equal for two spellings of one relation: the slugs of source, relation and target."""
         wanted = set(map(make_slug, names))
         return self._around_nodes([node for node in self.nodes if node.slugs & wanted], wanted)
 
@@ -108,7 +108,7 @@ class EntityNames:
         return name if entity is None else entity.label
 
     def relabel_edge(self, edge: GraphEdge) -> GraphEdge:
-        """Return the relation with its ends written as the graph writes their entities."""
+        """Return the relation with both ends written as the graph writes the entities' names."""
         return replace(edge, source=self.label_of(edge.source), target=self.label_of(edge.target))
 
 

@@ -109,7 +109,7 @@ def _new_expectation(planned: StateUpdate | None) -> dict[str, Any]:
 
 
 def _verdict(recorded: RecordedResults) -> dict[str, Any]:
-    """Return what came of the result as entries of the tool's reply; empty where it has no expectation."""
+    """Return, as entries of the tool's reply, how the result settled an expectation; empty if it settled none."""
     told = [verdict_json(settlement) for settlement in recorded.settlements]
     # A call has one result.
     return {} if not told or told[0] == {"expectation": None} else told[0]

@@ -67,7 +67,7 @@ class TextSource(Protocol):
 
 
 async def _no_check(tx: Tx) -> None:
-    """Do nothing: the default of `before` in `embed_batch`, for callers without a work row to lock."""
+    """Do nothing, as the default of `before` in `embed_batch`, for callers without a work row to lock."""
 
 
 async def embed_batch(
