@@ -64,7 +64,7 @@ def all_job_kinds(services: Services) -> dict[str, JobKind]:
 
 
 def embeddable_texts() -> tuple[TextSource, ...]:
-    """Return the sources of all texts that get a vector: one per room that has such texts."""
+    """Return the sources of all texts that get a vector, one per package that stores such texts."""
     from mnemon.memory.vector_store import MemoryTexts
     from mnemon.notes.upkeep import NoteTexts
 
@@ -154,7 +154,7 @@ async def check_models(settings: Settings) -> None:
 def make_app(
     services: Services, *, worker: bool = True, isolation: Isolation | None = None, api_only: bool = False
 ) -> FastAPI:
-    """Make the HTTP application over open services; with a worker inside unless told otherwise.
+    """Make the HTTP application over open services, with a background worker in it unless told otherwise.
 
     `api_only` leaves out the console and MCP, which a command that serves itself does not need.
     """

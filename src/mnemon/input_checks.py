@@ -121,7 +121,7 @@ def load_json(raw: bytes | str) -> Any:
 
 
 def check_json(value: Any) -> Any:
-    """Return the JSON value unchanged; raise UnusableJson if it nests too deep or has a number that cannot be stored."""
+    """Return the JSON value unchanged; raise UnusableJson if it nests too deep or has an unstorable number."""
     for one in _walk_values(value):
         if isinstance(one, float) and isnan(one):
             raise NotANumber("The JSON has `NaN`, which is no JSON. Send a number, or null.")
@@ -210,5 +210,5 @@ def _place_text(place: Sequence[int | str]) -> str:
 
 
 def _plain_message(message: str) -> str:
-    """Return pydantic's message without its prefix and the full stop, since a sentence goes on after it."""
+    """Return pydantic's message without its prefix and its full stop, to be continued in a sentence."""
     return message.removeprefix("Value error, ").removesuffix(".")

@@ -160,7 +160,7 @@ def _data_of(answer: Any) -> Any:
 
 
 def _withdrawal(source: str, user_id: str | None, everyone: bool) -> dict[str, str]:
-    """Return what is to be withdrawn; raise ValueError unless either a person is named or everyone is meant."""
+    """Return the request body of a withdrawal; raise ValueError unless either a person or everyone is named."""
     if (user_id is None) != everyone:
         raise ValueError("Name the person, or pass everyone=True to withdraw the source for everybody.")
     return {"source": source} if user_id is None else {"source": source, "userId": user_id}

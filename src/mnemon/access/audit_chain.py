@@ -159,7 +159,7 @@ class ChainCheck:
         return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=meaning, against_saved_head=True)
 
     def _missing_entry_break(self, seq: int, meaning: str) -> ChainBreak:
-        """Return a break of this lane at a place where no entry stands, with its cause as a sentence."""
+        """Return the break of this lane at a position that has no entry, with its cause as a sentence."""
         return ChainBreak(lane=self.lane, seq=seq, id=None, meaning=meaning)
 
 

@@ -150,7 +150,7 @@ def _new_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal, name: s
 
 
 def _update_assumption(beliefs: StateBeliefs, held: Assumption, proposal: AssumptionProposal) -> Assumption:
-    """Return the assumption with the proposal's evidence added, and its confidence computed anew."""
+    """Return the assumption with the proposal's evidence added and its confidence recomputed."""
     fresh = tuple(dict.fromkeys(piece for piece in proposal.evidence if piece not in held.evidence))
     shown = round(held.confidence, 2)
     lower = proposal.confidence is not None and proposal.confidence < shown
@@ -177,7 +177,7 @@ def _update_assumption(beliefs: StateBeliefs, held: Assumption, proposal: Assump
 
 
 def _raised_confidence(beliefs: StateBeliefs, held: Assumption, supporting: Sequence[str]) -> float:
-    """Return the confidence after a model's further supporting evidence; an application's evidence raises nothing."""
+    """Return the assumption's confidence after further supporting evidence; without cited evidence it stays."""
     # The list keeps the latest pieces only: once it is full, nobody can tell a repeat from a new piece.
     if beliefs.cited is None or not supporting or len(held.evidence) >= beliefs.limits.evidence:
         return held.confidence

@@ -53,7 +53,7 @@ Condition = Callable[[ComparableResult], bool | None]
 
 
 def check_invariant(invariant: str | None, result: ComparableResult) -> InvariantCheck:
-    """Check the invariant against the result: broken if one part of it is, held if every part is met."""
+    """Return whether the result breaks the invariant, meets it in every part, or cannot be checked against it."""
     conditions = parse_invariant(invariant) if invariant else None
     if not conditions:
         return InvariantCheck.UNCHECKED

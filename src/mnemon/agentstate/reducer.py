@@ -96,7 +96,7 @@ def _apply_expectations(
     new_id: NewId,
     reported: list[Rejection],
 ) -> tuple[StateExpectation, ...]:
-    """Return the expectations with new ones added and pending ones changed; settled ones stay as they are."""
+    """Return the expectations with new ones added and pending ones changed; settled ones do not change."""
     expectations = {e.id: e for e in current}
     # Complete proposals first: in a delta, a change to an expectation may precede the proposal that makes it.
     for proposal in sorted(proposals, key=lambda one: not _is_complete(one)):

@@ -139,7 +139,7 @@ def _largest_matching(fitting: Mapping[int, Sequence[str]]) -> dict[str, int]:
 
 
 def _augment_matching(start: int, fitting: Mapping[int, Sequence[str]], held: dict[str, int]) -> None:
-    """Give the position an id by one augmenting path, reassigning others if needed; change nothing if none exists.
+    """Assign an id to the position by one augmenting path, reassigning others if needed; do nothing if none exists.
 
     One augmenting path of a bipartite matching, searched breadth first.
     """
@@ -168,7 +168,7 @@ def _reassign_along_path(free: str, came_from: Mapping[str, int], held: dict[str
 
 
 def verdict_json(settlement: Settlement) -> dict[str, Any]:
-    """Return a settlement as JSON for the API: the expectation that a result settled, and what came instead of it.
+    """Return a settlement as JSON for the API: the expectation that a result settled, and the actual outcome.
 
     `expectation` is null where nothing was settled; `note` then says why, if the result names an expectation.
     """

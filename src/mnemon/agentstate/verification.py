@@ -43,7 +43,7 @@ def match_result(expectation: StateExpectation, result: ToolOutcome) -> MatchVer
 
 
 def compare_result(expectation: StateExpectation, result: ToolOutcome) -> Comparison:
-    """Compare a tool result with an expectation; an error is a mismatch whatever else the result says."""
+    """Compare a tool result with an expectation; return match, mismatch or skip; an error is always a mismatch."""
     given = _comparable_result(result, expectation.expected_type)
     types = _given_types(result)
     invariant = None if expectation.invariant is None else check_invariant(expectation.invariant, given)
@@ -201,7 +201,7 @@ def is_repeated(expectations: Sequence[StateExpectation], result: ToolOutcome) -
 
 
 def _discrepancy_assumption(expectation: StateExpectation, settlement: Settlement, id_: str) -> AssumptionProposal:
-    """Return the assumption that records a failed expectation: what was expected and what came instead."""
+    """Return the assumption that records a failed expectation: the expected and the actual outcome."""
     return AssumptionProposal(
         id=id_,
         hypothesis=discrepancy_text(expectation, settlement),
@@ -211,7 +211,7 @@ def _discrepancy_assumption(expectation: StateExpectation, settlement: Settlemen
 
 
 def discrepancy_text(expectation: StateExpectation, settlement: Settlement) -> str:
-    """Return a sentence with what was expected, what came instead, and the invariant that does not hold."""
+    """Return a sentence with the expected and the actual outcome, and the invariant that does not hold."""
     text = f'{discrepancy_opening(expectation)}{_clip_text(summarize_result(settlement.result))}"'
     if settlement.comparison is not None and settlement.comparison.invariant is InvariantCheck.BROKEN:
         text += f'; the invariant "{_clip_text(expectation.invariant or "")}" does not hold'

@@ -264,7 +264,7 @@ class Door:
 
 
 def _top_level(data: Any) -> Any:
-    """Return a model, or each model of a list, as a mapping from its JSON names to its values; others as they are."""
+    """Return a model, or each model of a list, as a mapping from JSON names to values; other data unchanged."""
     if isinstance(data, BaseModel):
         fields = type(data).model_fields
         return {field.serialization_alias or name: getattr(data, name) for name, field in fields.items()}

@@ -12,7 +12,7 @@ from mnemon.llm.protocol import LlmMessage, ToolRequest, ToolSpec, Usage
 
 
 def _require_object(value: Any) -> Any:
-    """Return the value if it is a JSON object; raise ValueError otherwise."""
+    """Return the value unchanged; raise ValueError unless it is a JSON object."""
     if not isinstance(value, dict):
         raise ValueError("must be an object")
     return value

@@ -88,7 +88,7 @@ class RefusalLog:
         self._seen: OrderedDict[tuple[str, ...], tuple[float, int]] = OrderedDict()
 
     def note_refusal(self, exchange: LoggedRequest, scope: Scope) -> None:
-        """Log a 401 or 429 response, or only count it if a like one was logged within the last minute."""
+        """Log a 401 or 429 response, or only count it if one of its kind was logged within the last minute."""
         if exchange.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS):
             return
         key = structlog.contextvars.get_contextvars().get("key", _UNKNOWN)

@@ -37,7 +37,7 @@ class ToolCallResult:
 
 
 def tool_specs(tools: ToolsByName) -> tuple[ToolSpec, ...]:
-    """Return Mnemon's tools (name, description, schema) as they are offered to the model."""
+    """Return the definitions (name, description, schema) of Mnemon's tools to offer to the model."""
     return tuple(
         ToolSpec(name=tool.name, description=tool.description, schema=_arguments_schema(tool.arguments))
         for tool in tools.values()

@@ -171,7 +171,7 @@ def verdict_lines(state: AgentState, turn_id: str) -> dict[str, str]:
 
 
 def _discrepancy_line(state: AgentState, expectation: StateExpectation) -> str:
-    """Return what was expected and what came instead, in the words of the assumption that the failure made."""
+    """Return the expected and the actual outcome of a failed expectation, as its assumption words them."""
     opening = discrepancy_opening(expectation)
     made = next((one.hypothesis for one in reversed(state.assumptions) if one.hypothesis.startswith(opening)), None)
     return f"{made}." if made else f'It was to be: "{expectation.expected_outcome}".'

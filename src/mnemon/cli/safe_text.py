@@ -25,7 +25,7 @@ def safe_text(text: str) -> str:
 
 
 def safe_markup(text: object) -> str:
-    """Return the text made safe and escaped for rich's markup, so that brackets in it neither style nor link."""
+    """Return the text safe for a terminal and escaped for Rich's markup, so that brackets are printed literally."""
     # Not marked with `reads_outside_text`: rich's pattern is quadratic in a run of backslashes. Only a command waits.
     return escape(safe_text(str(text)))
 

@@ -60,7 +60,7 @@ class ServerAddress:
 
 
 def database_name(settings: "Settings") -> str:
-    """Return a name for the database of the settings, without a password, to compare databases by."""
+    """Return an identifier, without a password, of the database that the settings name, to compare two."""
     if settings.database_url is None:
         return EMBEDDED
     from psycopg.conninfo import conninfo_to_dict

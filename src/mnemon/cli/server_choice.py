@@ -66,7 +66,7 @@ class LocalServer:
 
 
 def takes_server(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options `--url`, `--key`, `--profile` and `--org`; it gets them as its argument `server`."""
+    """Return the command with options `--url`, `--key`, `--profile` and `--org`, passed as its argument `server`."""
     written = inspect.signature(command, eval_str=True)
     own = [one for one in written.parameters.values() if one.name != "server"]
     options = {"url": UrlOption, "key": KeyOption, "profile": ProfileOption, "org": KeyOrgOption}

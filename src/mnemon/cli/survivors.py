@@ -90,7 +90,7 @@ async def apply_survivors(services: "Services", carried: "Iterable[CarriedRecord
 
 
 def _take_over_own(survivor: Survivor, records: "Iterable[CarriedRecords]") -> None:
-    """Give the survivor the records of its own kind."""
+    """Give the survivor those of the records that are of its own kind."""
     for one in records:
         if one.subject == survivor.subject:
             survivor.take_over(one)

@@ -30,7 +30,7 @@ class PageRequest:
     """One request of a signed-in user: services, scopes, query parameters, form state."""
 
     def __init__(self, request: Request, principal: Principal, secret: str, *, at: str | None = None) -> None:
-        """Wrap the request of a session; `at` names another page whose address and query count instead."""
+        """Keep the request and its session's caller; `at` is the page whose address and query to use instead."""
         self.request = request
         self.principal = principal
         self.secret = secret

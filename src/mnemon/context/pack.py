@@ -96,7 +96,7 @@ def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_K
 def _fit_budget(
     layers: Sequence[Layer], kept: list[_KeptItem], budget: int, left_out: list[OmittedItem]
 ) -> list[_KeptItem]:
-    """Drop the least valuable items, and those that depend on them, until all layers fit the whole budget."""
+    """Return the items without the least valuable ones, and those that depend on them, so that all layers fit."""
     remaining = list(kept)
     while remaining and _total_tokens(layers, remaining) > budget:
         # Of equal values the later layer loses first, and in it the later item.

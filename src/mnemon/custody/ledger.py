@@ -57,7 +57,7 @@ class Receipt:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Return why each entry of the receipt's `kept` was kept."""
+        """Return, for each table or column in the receipt's `kept`, why its rows were kept."""
         return {name: UNCHANGEABLE_REASON if "." in name else COMMON_NAME_REASON for name in self.kept}
 
     def stored_counts(self) -> dict[str, Any]:

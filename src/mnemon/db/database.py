@@ -143,7 +143,7 @@ class Database:
             yield self._make_tx(transaction, None)
 
     def _make_tx(self, transaction: LazyTransaction, org_id: str | None) -> Tx:
-        """Return the transaction object that rooms use, stamped with the current time."""
+        """Return the transaction object that is passed to queries, stamped with the current time."""
         return Tx(
             transaction, org_id=org_id, now=self._clock.now(), priority=self.request_priority, attached=self.attached
         )
@@ -159,7 +159,7 @@ class Database:
         return statement.rows
 
     async def check_disk(self, within_s: float) -> None:
-        """Raise DatabaseDown while the database's disk is full; else note that it has room."""
+        """Raise DatabaseDown while the database's disk is full; else record that it is not."""
         async with self.tx(None, within_s=within_s) as tx:
             tx.defer("set local work_mem = '64kB'")
             await tx.fetch_all(_SPILL_TO_DISK_SQL)

@@ -200,7 +200,7 @@ class StatementBatcher:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run_statement(self, statement: Statement) -> None:
-        """Queue a reader's statement for the next round and wait for its result."""
+        """Queue a reader's statement for the next round trip, and wait for its result."""
         waiter = asyncio.get_running_loop().create_future()
         self._queued.append((statement, waiter))
         await self._wait_or_send()

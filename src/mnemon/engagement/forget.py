@@ -166,12 +166,12 @@ def _is_repeating(entry: EngagementEntry, text: str) -> bool:
 
 def _may_derive(entry: EngagementEntry, text: str) -> bool:
     """Say whether an entry of the same turn may reword the text: they share a distinctive word or number."""
-    telling = _telling_words(text)
-    return any(telling & _telling_words(part) for part in _entry_texts(entry))
+    telling = _distinctive_words(text)
+    return any(telling & _distinctive_words(part) for part in _entry_texts(entry))
 
 
 @reads_outside_text
-def _telling_words(text: str) -> set[str]:
+def _distinctive_words(text: str) -> set[str]:
     """Return the text's distinctive words: those of five letters and more, or with a digit, except common ones."""
     numbered = (word for word in _WORD_PATTERN.findall(text) if any(sign.isdigit() for sign in word))
     return {word.casefold() for word in (*_LONG_WORD.findall(text), *numbered)} - _COMMON_WORDS

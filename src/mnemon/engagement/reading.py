@@ -26,7 +26,7 @@ _WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 @reads_outside_text
 def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORDS) -> str | None:
-    """Return the first `run` consecutive words of the reply that also stand in a text; None without."""
+    """Return the first run of `run` consecutive words that the reply shares with a text; None without."""
     known: set[tuple[str, ...]] = set()
     for text in texts:
         # Typographic and plain apostrophes spell the same word.

@@ -127,7 +127,7 @@ def say_the_same(one: str, other: str) -> bool:
 
 
 def stance_fault(statement: str, quoted: str, stance: Stance) -> str | None:
-    """Return the fault where a quote says the opposite of its stance; None if words alone do not show one.
+    """Return the fault where a quote's words contradict its stance; None if words alone do not show that.
 
     Words show it only if the quote has every content word of the statement.
     """

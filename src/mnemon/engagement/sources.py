@@ -100,7 +100,7 @@ def sources_on_record(document: Engagement) -> frozenset[str]:
 
 @reads_outside_text
 def sentence_around(text: str, start: int, end: int) -> str:
-    """Return the sentences that the span of the text stands in, at most 600 characters beyond it on either side."""
+    """Return the sentences that contain a span of the text, at most 600 characters beyond it on either side."""
     begin = low = max(0, start - 600)
     for found in _SENTENCE_END.finditer(text, low, start):
         begin = found.end()
@@ -129,7 +129,7 @@ def _cited_sentence(proposed: str, passage: Passage, quotation: Quotation, sente
 
 
 def _names_person(words: Collection[str], sentence: str) -> bool:
-    """Say whether one of the words stands in the sentence as a name, with a capital."""
+    """Say whether one of the words occurs in the sentence as a name, with a capital."""
     return any(found[0].isupper() and found.casefold() in words for found in _names_in(sentence))
 
 

@@ -85,7 +85,7 @@ class AddedWords:
         own = {word.stem for word in self._claimed}
         for one in self._sentences:
             named = [said for said in one.words if one.is_quoted(said) and not (said.is_name or said.owned)]
-            kept = [said for said in named if not said.is_function_word and self._is_kept(said)]
+            kept = [said for said in named if not said.is_function_word and self._is_claimed(said)]
             for said in one.words:
                 if said.stem not in _OPEN_VERBS or said.in_subject or any(is_derived(said.stem, word) for word in own):
                     continue
@@ -149,10 +149,10 @@ class AddedWords:
             telling = [
                 said for said in quoted if said.stem not in FREE and not any(sign.isdigit() for sign in said.text)
             ]
-            kept = [said for said in telling if self._is_kept(said)]
+            kept = [said for said in telling if self._is_claimed(said)]
             clauses = {said.clause for said in kept}
             found += [
-                said for said in telling if not self._is_kept(said) and said.clause in clauses and not said.is_name
+                said for said in telling if not self._is_claimed(said) and said.clause in clauses and not said.is_name
             ]
         return found
 
@@ -164,22 +164,22 @@ class AddedWords:
             if one.fields:
                 continue
             quoted = [said for said in one.words if not said.is_function_word]
-            kept = [said for said in quoted if self._is_kept(said)]
+            kept = [said for said in quoted if self._is_claimed(said)]
             telling = [said for said in kept if not said.is_name and not said.owned] or kept
             clauses = {said.clause for said in telling}
             found += [
                 said
                 for said in quoted
-                if said.clause in clauses and said.stem in _ACTIONS and not said.is_name and not self._is_kept(said)
+                if said.clause in clauses and said.stem in _ACTIONS and not said.is_name and not self._is_claimed(said)
             ]
         return found
 
-    def _is_kept(self, said: ReadWord) -> bool:
+    def _is_claimed(self, said: ReadWord) -> bool:
         """Say whether the statement contains a word of the quote or its synonym."""
         return self._kept.are_supported_by(said.stem)
 
     def _words_around_quotes(self) -> list[ReadWord]:
-        """Return the words of the quoted messages that stand near the quotes but outside them."""
+        """Return the words of the quoted messages that are near the quotes but outside them."""
         found: list[ReadWord] = []
         for one in self._sentences:
             text, place = one.quotation.passage.text, one.quotation
@@ -188,7 +188,7 @@ class AddedWords:
         return found
 
     def _is_in_context(self, word: ReadWord, context: Sequence[ReadWord]) -> bool:
-        """Say whether the quote's message has a noun like the word elsewhere; a verb must stand in the quote itself."""
+        """Say whether the message has a noun like the word outside the quote; verbs must be in the quote itself."""
         if (word.is_name or word.is_acronym) and not self._refers_back():
             return False
         if word.stem in _UNITS_OF_TIME or (word.stem in _ACTIONS and not word.is_name):

@@ -100,7 +100,7 @@ def _sequence_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | N
 
 
 def _measure_fault(statement: str, claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
-    """Return the fault where a figure or date stands for something else than in the quote; None without."""
+    """Return the fault where a figure or date means something else than in the quote; None without."""
     if fault := frequency_fault(statement, one.read):
         return fault
     figures, own = find_figures(one.read), find_figures(statement)

@@ -144,13 +144,13 @@ def _is_called_off(one: QuotedSentence, stems: ClaimedStems) -> bool:
     """Say whether the quoted sentence calls off what the statement says of it."""
     for match in CALLED_OFF.finditer(one.read):
         at = max((word.clause for word in one.words if word.start <= match.start()), default=0)
-        if any(word.clause == at and _is_kept(word, stems) for word in one.words):
+        if any(word.clause == at and _is_claimed_word(word, stems) for word in one.words):
             return True
     return False
 
 
-def _is_kept(word: ReadWord, stems: ClaimedStems) -> bool:
-    """Say whether a word of the quote has content and is among the statement's stems or their synonyms."""
+def _is_claimed_word(word: ReadWord, stems: ClaimedStems) -> bool:
+    """Say whether a content word of the quote is among the statement's stems or a synonym of one."""
     return not word.is_function_word and stems.are_supported_by(word.stem)
 
 

@@ -129,7 +129,7 @@ def _says_dropped(sentence: QuotedSentence) -> bool:
 
 
 def _is_answer(sentence: QuotedSentence, stems: set[str]) -> bool:
-    """Say whether a quote without a word of the todo refers back to it and ends it: "That's done"."""
+    """Say whether a quote that has no word of the todo refers back to it and ends it: "That's done"."""
     before = sentence.quotation.passage.text[:LONGEST_SEARCHED]
     return bool(_ENDS.search(sentence.read)) and bool(stems & stems_of((before,)))
 

@@ -21,7 +21,7 @@ TokenClasses = tuple[frozenset[object], frozenset[str], frozenset[object], froze
 
 @reads_outside_text
 def token_classes(text: str) -> TokenClasses:
-    """Return the figures, names, dates and negations of a text, which distinguish it from similar texts."""
+    """Return the figures, names, dates and negations of a text, by which it differs from similar texts."""
     figures = frozenset((figure.low, figure.high, figure.unit) for figure in find_figures(text))
     words = read_words(text)
     codes = frozenset(word.text for word in words if any(sign.isdigit() for sign in word.text))

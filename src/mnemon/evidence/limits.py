@@ -103,18 +103,18 @@ def _clause_limit(statement: str, claimed: Sequence[ReadWord], one: QuotedSenten
         for match in limit.finditer(one.read):
             at = bisect_left(told, match.start(), key=lambda word: word.start)
             beside = told[at : at + 1] if match[0].lower() == "only" else told[max(0, at - 1) : at]
-            if beside and one.is_quoted(beside[0]) and _is_kept(beside[0], own):
+            if beside and one.is_quoted(beside[0]) and _is_claimed_word(beside[0], own):
                 return f"the quote says “{match[0]}”, the statement drops it"
     return None
 
 
-def _is_kept(said: ReadWord, kept: ClaimedStems) -> bool:
-    """Say whether a word of the quote has content and is among the statement's stems or their synonyms."""
+def _is_claimed_word(said: ReadWord, kept: ClaimedStems) -> bool:
+    """Say whether a content word of the quote is among the statement's stems or a synonym of one."""
     return not said.is_function_word and kept.are_supported_by(said.stem)
 
 
 def _figure_limit(statement: str, one: QuotedSentence) -> str | None:
-    """Return the fault where a figure loses or gains a bound or a rate ("at least 5", "5 a day"); None without."""
+    """Return the fault where the statement drops a figure's bound or rate ("at least 5", "5 a day"); None without."""
     given = {(figure.low, figure.high): figure for figure in find_figures(one.read)}
     for figure in find_figures(statement):
         said = given.get((figure.low, figure.high))
@@ -156,13 +156,13 @@ def qualifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSente
             gap = one.read[left.start + len(left.text) : right.start]
             if gap.strip(" -"):
                 continue
-            if left.text in _QUALIFIERS and left.stem not in own and _is_kept(right, kept):
+            if left.text in _QUALIFIERS and left.stem not in own and _is_claimed_word(right, kept):
                 return f"the quote says “{left.text} {right.text}”"
-            if right.text in _HEADS and right.stem not in own and _is_kept(left, kept):
+            if right.text in _HEADS and right.stem not in own and _is_claimed_word(left, kept):
                 return f"the quote says “{left.text} {right.text}”"
         for match in _AIMING.finditer(one.read):
             aim = word_stem(match["aim"].lower())
             follows = next((word for word in words if word.start >= match.end()), None)
-            if aim not in own and follows is not None and _is_kept(follows, kept):
+            if aim not in own and follows is not None and _is_claimed_word(follows, kept):
                 return f"the quote says “{match[0]}”"
     return None

@@ -164,7 +164,7 @@ WHOLE_CLAUSE = frozenset({Mood.PAST, Mood.FUTURE, Mood.HYPOTHETICAL})
 
 
 def reported_by(text: str) -> list[str]:
-    """Return by whom a text is said: each word before a reporting verb or after "according to"."""
+    """Return whose words a text reports: each word before a reporting verb or after "according to"."""
     found = [match["who"] for match in _REPORTER.finditer(text)] + [match[1] for match in _ACCORDING.finditer(text)]
     lows = (who.lower().removesuffix("'s") for who in found if who)
     return [who for who in lows if who not in {"i", "we"} and who not in _NO_REPORTER]

@@ -14,10 +14,7 @@ _NEGATORS = word_list("negating")
 
 @cache
 def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]:
-    """Return the table of phrases as stems, by first stem, each with the stems that it supports; cached.
-
-    They are read when they are first asked for.
-    """
+    """Return the table of phrases as stems, by first stem, each with the stems that it supports; cached."""
     lines = files("mnemon.evidence").joinpath("phrases.txt").read_text("utf-8")
     found: dict[str, list[tuple[tuple[str, ...], frozenset[str]]]] = defaultdict(list)
     for line in filter(None, map(str.strip, lines.splitlines())):

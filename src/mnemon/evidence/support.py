@@ -132,7 +132,7 @@ def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
 def _words_fault(
     statement: str, sentences: Sequence[QuotedSentence], kind: StatementKind, subject: StatementSubject
 ) -> str | None:
-    """Return the fault of the first word that the quotes do not support, or support otherwise; None without."""
+    """Return the fault of the first word that the quotes do not support, or support with another meaning; or None."""
     claimed = read_words(statement)
     names = stems_of((*subject.speaker, *subject.known))
     label = stems_of((subject.entity,)) if subject.entity else frozenset()

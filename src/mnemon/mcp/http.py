@@ -84,7 +84,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def received() -> Message:
-        """Return the request body as the first ASGI message, after that whatever the client sends."""
+        """Return the request body as the first ASGI message, then whatever the client sends."""
         return unread.pop() if unread else await receive()
 
     return received

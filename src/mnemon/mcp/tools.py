@@ -164,7 +164,7 @@ async def _forget_memory(tx: Tx, caller: Caller, memory_id: str) -> dict[str, An
 
 
 async def _read_engagement(tx: Tx, caller: Caller) -> dict[str, Any] | None:
-    """Return the engagement for the tool `get_engagement`; None where there is none for this persona."""
+    """Return the engagement for the tool `get_engagement`; None if this persona has no part in one."""
     return await load_tool_view(tx, caller.scope)
 
 

@@ -47,7 +47,7 @@ def refuse_if_outranked(
     if changes_text:
         steps.append("State the text with `POST /api/memories`: it is kept beside this one as a claim.")
     if acts or not changes_text:
-        steps.append(f"To {_joined_acts(acts)}, {_trusted_way(held.trust)}.")
+        steps.append(f"To {_joined_acts(acts)}, {_advice_on_trust(held.trust)}.")
     cause = f"This memory comes from a more trusted source ({held.trust}) than the change ({trust_of(source)})."
     raise Conflict(" ".join((cause, *steps)), code="outranked")
 
@@ -57,8 +57,8 @@ def _joined_acts(acts: Sequence[str]) -> str:
     return " and ".join(acts) or "change it"
 
 
-def _trusted_way(level: Trust) -> str:
-    """Return in words who may make a change that needs at least this trust."""
+def _advice_on_trust(level: Trust) -> str:
+    """Return the advice how to make a change with at least this trust, for an error message."""
     if level is Trust.OPERATOR:
         return "use a key that is not bound to a person and send `source: operator`, or use the console"
     return f"send a `source` that is trusted at least as much, such as `{level}`"

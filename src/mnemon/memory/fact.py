@@ -104,7 +104,7 @@ class Fact:
 
     @property
     def ending_words(self) -> str:
-        """Return the words by which a fact is retracted: those of the quote, else its content."""
+        """Return the words that retract a fact: those given as such, else its quote, else its content."""
         return self.ended_by or (self.ground.quote if self.ground else self.content)
 
     @property

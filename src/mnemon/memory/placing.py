@@ -81,7 +81,7 @@ def _held_in_slot(
     reading = read_fact(fact)
     if reading.attribute is None:
         return None
-    members = [one for one in index.members(reading.slot, held, persona_id) if _may_hold(one)]
+    members = [one for one in index.members(reading.slot, held, persona_id) if _may_take_value(one)]
     if reading.attribute.holds is Holds.SET:
         return next((one for one in members if is_same_member(reading, read_memory(one))), None)
     if members or reading.attribute.of != "project" or not reading.slot.startswith(f"person:{SELF}|"):
@@ -96,8 +96,8 @@ def _held_in_slot(
     return others[0] if len(others) == 1 else None
 
 
-def _may_hold(one: StoredMemory) -> bool:
-    """Say whether a memory may receive a new value: one that was folded into another memory may not."""
+def _may_take_value(one: StoredMemory) -> bool:
+    """Say whether a memory may receive a new value: not if it was folded into another memory."""
     return one.archive_reason is not ArchiveReason.FOLDED
 
 

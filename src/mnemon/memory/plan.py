@@ -127,7 +127,7 @@ def create_memory(
 def skip_if_known(
     fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime, *, denied_at: datetime | None = None
 ) -> MemoryChange | None:
-    """Return a skipping change for a fact that only repeats a more trusted memory; None if it says something else.
+    """Return a skipping change for a fact that only repeats a more trusted memory; None for any other fact.
 
     None if it says something else, or makes an archived memory active again.
 
@@ -258,10 +258,7 @@ def _take_over(
 def _add_mention(
     held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool, counts: bool = True
 ) -> StoredMemory:
-    """Return the memory with the fact's importance, confidence and pin, and one more mention if the fact `counts`.
-
-    The fact's importance, confidence and pin count if it is `current`.
-    """
+    """Return the memory with one more mention if the fact `counts`, and the fact's weight and pin if `current`."""
     mentioned = replace(
         held,
         mentions=held.mentions + counts,

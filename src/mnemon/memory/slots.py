@@ -198,7 +198,7 @@ def has_same_value(one: SlotReading, other: SlotReading) -> bool:
 
 
 def repeated_text(fact: Fact, held: StoredMemory, content: str) -> str | None:
-    """Return the text to store for a fact that repeats a stored text; None if it says something else or more.
+    """Return the fuller of two texts, to be stored, if a fact repeats a stored text; None if it says something else.
 
     A paraphrase is kept in the words that are held; one that adds a detail and leaves none out, in its own.
     """

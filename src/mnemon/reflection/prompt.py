@@ -89,7 +89,7 @@ def user_prompt(
     budget: int = DEFAULT_BUDGET,
     whole: bool = True,
 ) -> str:
-    """Return what is held, what came before, the turn, and what to correct, within `budget` tokens.
+    """Return the reflection's prompt within `budget` tokens: stored state, context, the turn, and what to correct.
 
     With `whole`, the person's messages are never cut, whatever they take.
     """
@@ -128,7 +128,7 @@ def choose_items(items: Sequence[BriefItem], wanted: Mapping[str, float], room: 
 
 
 def _item_and_parents(items: Sequence[BriefItem], place: int) -> Iterator[int]:
-    """Yield the item's position and those of all items that it stands under."""
+    """Yield the position of the item and of each item above it in the prompt's outline."""
     at: int | None = place
     while at is not None:
         yield at
@@ -164,7 +164,7 @@ def _state_parts(due: Sequence[DueSection], wanted: Mapping[str, float], room: i
 
 
 def _context_parts(turn: Turn, due: Sequence[DueSection], sight: Sight, room: int) -> list[str]:
-    """Return the rolling summary and the messages before the turn, marked as context that is no source."""
+    """Return the rolling summary and the messages before the turn for the prompt, marked as not to be quoted."""
     names = {one.section.name for one in due}
     parts = []
     # Where a new summary is asked for, the section itself shows the previous one.

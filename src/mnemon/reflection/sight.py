@@ -51,7 +51,7 @@ async def load_sight(tx: Tx, turn: Turn) -> tuple[Turn, Sight]:
 
 @reads_outside_text
 def choose_earlier(turn: Turn, earlier: Sequence[TurnMessage], room: int, *, confidential: bool) -> list[TurnMessage]:
-    """Return the latest messages that fit into `room` tokens, oldest first; the last exchange always.
+    """Return the latest messages that fit into `room` tokens, oldest first; always including the last exchange.
 
     Without `confidential`, what was said in confidence is left out with the replies to it: it must not reach what a
     whole organization shares. Results of tools are left out: a reply says what matters of them.

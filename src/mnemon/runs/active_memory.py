@@ -135,7 +135,7 @@ def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool
 
 
 def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) -> MemoryPanel:
-    """Return what to show of an agent's memory: its session, age, runs since reset and a warning."""
+    """Return what to show of an agent's memory: its status, session age, runs since the reset and a warning."""
     carrying = memory.enabled and memory.session_id is not None
     age = now - memory.updated_at if carrying and memory.updated_at else None
     return MemoryPanel(

@@ -67,7 +67,7 @@ class PairJudgement:
 
 
 def judge_pair(one: EntityCandidate, two: EntityCandidate) -> PairJudgement:
-    """Return whether to merge two entities, suggest it or keep them apart, and why, in whatever order."""
+    """Return whether to merge two entities, suggest a merge or keep them apart, and why; the order does not matter."""
     if one.type is not two.type:
         return _no_match("different kinds of entity")
     # Sorted, so that the judgement does not depend on the order of the two.

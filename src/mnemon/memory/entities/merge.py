@@ -123,7 +123,7 @@ async def _remove_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
 
 
 async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """Record the pairs that the rule would merge again as kept apart; for any other the split is enough."""
+    """Record the split pairs that the rule would merge again as kept apart."""
     known = {one.key: one for one in match_candidates(await store.list_mentions(tx, scope))}
     for one in {link.alias, link.asked_from}:
         pair = known.get(one), known.get(link.target)

@@ -62,7 +62,7 @@ def _is_usable(reading: ClauseReading) -> bool:
 
 
 def _apply_rules(readings: Sequence[ClauseReading], message: str, private: bool | None) -> Iterator[MemoryAnswer]:
-    """Yield a memory for each rule that matches a clause's longest reading and whose checks pass."""
+    """Yield a memory for each rule that matches a clause, from its longest reading that passes the rule's checks."""
     temporary = [is_temporary(one.clause) for one in readings]
     for rule in chain.from_iterable(RULE_TABLES) if readings else ():
         for reading, passing in zip(readings, temporary, strict=True):

@@ -192,7 +192,7 @@ class SearchIndex:
         return self._around
 
     def spread_values(self, values: np.ndarray) -> np.ndarray:
-        """Return each row's value plus its neighbours' weighted values."""
+        """Return each row's value plus a share of the values of its neighbours in the conversation."""
         spread = values.copy()
         for step, rows in self.neighbour_rows().items():
             spread += values.dtype.type(NEIGHBOUR_WEIGHTS[step]) * values[rows]

@@ -174,7 +174,7 @@ def _cached_heading(speaker: str, year: int, month: str, day: int) -> tuple[str,
 
 
 def _heading_terms(speaker: str | None, at: datetime) -> tuple[str, ...]:
-    """Return the stems of the date and the speaker's name, as they precede a line in a transcript."""
+    """Return the stems of the date and the speaker's name, to be indexed with a message."""
     # Cached: all messages of a speaker on one day share their heading.
     return _cached_heading(speaker or "", at.year, _MONTHS[at.month - 1], at.day)
 

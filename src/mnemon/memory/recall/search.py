@@ -251,7 +251,7 @@ async def _load_cards(
     items: dict[str, RecallItem],
     aliases: Aliases,
 ) -> list[Card]:
-    """Return cards of the entities that the shown memories mention; for a past time, from the memories held then."""
+    """Return cards of the entities that the shown memories mention; for a past time, from the memories of that time."""
     keys = entity_keys_of(shown, aliases.resolve)
     if query.as_of is None:
         stored = {member for key in keys for member in aliases.member_keys(key)}

@@ -55,7 +55,7 @@ class CandidateBatch(NamedTuple):
 
 
 async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
-    """Return the memories nearest by cosine, all without a vector yet, and the claims beside held facts."""
+    """Return the memories nearest by cosine, all without a vector yet, and claims beside the facts they contradict."""
     params = candidate_params(scope, query)
     near, waiting, claims = await tx.gather(
         tx.fetch_all(SQL["nearest"], **params, most=most),
@@ -77,7 +77,7 @@ async def every_memory(tx: Tx, scope: Scope, query: RecallQuery) -> list[Candida
 
 
 async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """Return all memories as they were held at the query's time, as candidates."""
+    """Return all memories as they were at the query's time, as candidates."""
     params = {**candidate_params(scope, query), "as_of": query.as_of}
     current = await tx.fetch_all(SQL["candidates_as_of"], **params)
     past = await tx.fetch_all(SQL["versions_as_of"], **params)

@@ -278,7 +278,7 @@ def _version_numbers(past: Sequence[MemoryVersion], origin: str) -> tuple[int, .
 
 
 def _emptied_spans(past: Sequence[MemoryVersion], origin: str) -> dict[int, tuple[datetime | None, datetime | None]]:
-    """Return a source's past versions with an empty time span, as they count as never said."""
+    """Return a source's past versions with empty time spans, so that they count as never said."""
     return {
         one.number: (None, one.valid_from)
         for one in past
