@@ -90,7 +90,7 @@ def make_clock(settings: Settings) -> Clock:
 
 @asynccontextmanager
 async def make_services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
-    """Open the services for these settings over a database that is migrated already, and close them at the end."""
+    """Open the services for these settings over a migrated database, and close them when the block ends."""
     clock = make_clock(settings)
     index_cache = IndexCache(megabytes=settings.index_memory_mb)
     db = make_database(settings, database_url, clock, attached=SharedObjects(index_cache))

@@ -102,7 +102,7 @@ class AsyncCalls:
     async def preview_withdrawal(
         self, source: str, user_id: str | None = None, *, everyone: bool = False
     ) -> dict[str, Any]:
-        """Count what the same withdrawal would take back; return its exact name, too."""
+        """Count what the same withdrawal would take back; return the counts and the source's exact name."""
         return await self._request_object("GET", "/api/sources/preview", query=_withdrawal(source, user_id, everyone))
 
     async def withdraw(self, source: str, user_id: str | None = None, *, everyone: bool = False) -> dict[str, Any]:

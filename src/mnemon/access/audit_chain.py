@@ -206,7 +206,7 @@ def verify_chains(links: Iterable[AuditLink], head: LogHead, *, exported: LogHea
 
 
 def lost_end_break(*, lane: int, seq: int, gone: bool, named_by: str) -> ChainBreak:
-    """Return the break of a lane that holds by itself, but lacks the last entry, which another lane's entry names."""
+    """Return the break of a lane whose chain holds but whose last entry, named by another lane's entry, is missing."""
     happened = "is gone: the lane lost its end" if gone else "has another hash: the lane was rewritten"
     cause = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
     return ChainBreak(lane=lane, seq=seq, id=None, meaning=cause)

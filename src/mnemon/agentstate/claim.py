@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mnemon.evidence.clause import read_words
 from mnemon.evidence.confidence import LOG_ODDS_STEPS, START_CONFIDENCE, Strength
-from mnemon.evidence.fold import token_classes
+from mnemon.evidence.fold import distinguishing_tokens
 from mnemon.evidence.vocabulary import FREE
 from mnemon.untrusted_text import reads_outside_text_up_to
 
@@ -23,12 +23,12 @@ LONGEST_CLAIM = 2_000
 
 @reads_outside_text_up_to(LONGEST_CLAIM)
 def is_same_claim(one: str, other: str) -> bool:
-    """Say whether two texts claim the same in other words: the same stems, figures, dates, names and negations."""
+    """Say whether two texts make the same claim in other words: same stems, figures, dates, names and negations."""
     if same_wording(one) == same_wording(other):
         return True
     if max(len(one), len(other)) > LONGEST_CLAIM:
         return False
-    if _content_stems(one) != _content_stems(other) or token_classes(one) != token_classes(other):
+    if _content_stems(one) != _content_stems(other) or distinguishing_tokens(one) != distinguishing_tokens(other):
         return False
     # "Ann owes Bob" and "Bob owes Ann" have the same stems and the same names.
     return _names_in_order(one) == _names_in_order(other)

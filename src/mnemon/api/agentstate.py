@@ -97,7 +97,7 @@ class HitRateOut(ApiModel):
 
     @classmethod
     def from_hit_rates(cls, total: HitRate, actions: tuple[HitRate, ...]) -> Self:
-        """Return the response for expectations' hit rates, in total and per action."""
+        """Return the response for hit rates of expectations, in total and per action."""
         return cls(
             confirmed=total.confirmed,
             failed=total.failed,

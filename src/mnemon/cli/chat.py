@@ -127,7 +127,7 @@ class _Conversation:
 
 
 async def _run_conversation(conversation: _Conversation, user: str) -> None:
-    """Read messages and commands from the terminal and answer each, until `/quit` or the end of the input."""
+    """Read messages and commands from the terminal and carry out each, until `/quit` or the end of the input."""
     err.print(f"Chatting as {safe_markup(user)}. {_HELP}", soft_wrap=True)
     while True:
         try:

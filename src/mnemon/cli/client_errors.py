@@ -95,7 +95,7 @@ def _explain_silence(error: Unreachable, url: str) -> MnemonError:
 
 
 def _root_cause(error: BaseException) -> BaseException:
-    """Return the most specific error of the operating system or of TLS below this one; the error itself without one."""
+    """Return the most specific error of the operating system or of TLS that caused this one; without any, this one."""
     found, inner = error, error.__cause__ or error.__context__
     for _ in range(20):
         if inner is None:

@@ -72,7 +72,7 @@ async def open_client(
 
 
 async def first_items(pages: AsyncIterator[R], most: int) -> list[R]:
-    """Return the first items of a list that the client reads page by page, and ask for no page beyond them."""
+    """Return the first items of a list that the client reads page by page, requesting no page beyond them."""
     found: list[R] = []
     async for item in pages:
         found.append(item)

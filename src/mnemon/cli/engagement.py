@@ -96,7 +96,7 @@ def _render_section(title: str, items: "list[tuple[str, Text, str]]", empty: str
 
 
 def _two_lines(first: str, second: str) -> "Text":
-    """Return these two lines as one Rich text, the second dimmed."""
+    """Return the two lines as one Rich text, the second one dimmed."""
     from rich.text import Text
 
     return Text.assemble(first, "\n", (second, "dim"))

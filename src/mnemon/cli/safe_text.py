@@ -32,7 +32,7 @@ def safe_markup(text: object) -> str:
 
 @reads_outside_text
 def safe_json(text: str) -> str:
-    """Return JSON text in which every character that a terminal would execute is escaped; it parses to the same."""
+    """Return the JSON text with every character escaped that a terminal would execute; it parses to the same value."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _UNSAFE.search(text) else text
 
 

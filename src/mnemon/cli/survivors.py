@@ -34,26 +34,26 @@ class Survivor(Protocol):
         ...
 
     async def apply_to(self, services: "Services") -> str:
-        """Apply the records to the restored database, also where some are applied already; return what was done."""
+        """Apply the records to the restored database, skipping what was applied before; return what was done."""
         ...
 
 
 def _ledger_survivor() -> Survivor:
-    """Return what carries the ledger of forgotten data from the replaced database to the restored one."""
+    """Return the object that carries the ledger of forgotten data from the replaced database to the restored one."""
     from mnemon.custody.replay import LedgerCarryover
 
     return LedgerCarryover()
 
 
 def _revocation_survivor() -> Survivor:
-    """Return what carries the revocations of keys from the replaced database to the restored one."""
+    """Return the object that carries the revocations of keys from the replaced database to the restored one."""
     from mnemon.access.carryover import RevocationCarryover
 
     return RevocationCarryover()
 
 
 def _withdrawal_survivor() -> Survivor:
-    """Return what carries the withdrawals of sources from the replaced database to the restored one."""
+    """Return the object that carries the withdrawals of sources from the replaced database to the restored one."""
     from mnemon.memory.sources.survivor import WithdrawalSurvivor
 
     return WithdrawalSurvivor()
@@ -64,7 +64,7 @@ SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger_survivor, _revocation_s
 
 
 async def read_survivors(url: str, data_dir: Path, at: datetime, *, empty: bool) -> "list[CarriedRecords]":
-    """Return what must survive the restore, from the database to be replaced and the data directory.
+    """Return the records that must survive the restore, from the database to be replaced and the data directory.
 
     Includes what an interrupted restore had not yet applied to that database.
     """

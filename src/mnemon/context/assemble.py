@@ -175,7 +175,7 @@ async def assemble_context(
     budget: int | None = None,
     turn_id: str | None = None,
 ) -> AssembledContext:
-    """Return system prompt and recent messages for a request; a turn already stored is left out of them."""
+    """Return system prompt and recent messages for a request, without the messages of a turn stored already."""
     read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
     return AssembledContext(pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id)

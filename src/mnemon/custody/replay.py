@@ -179,7 +179,7 @@ def _ledger_row(entry: LedgerEntry | None, *, file: bool) -> str:
 
 
 async def _load_backup_gap(services: Services) -> datetime | None:
-    """Return since when the restored database itself lacks the ledger, as its backup says; None if it does not."""
+    """Return since when the restored database lacks ledger entries, as its backup recorded; None if it lacks none."""
     async with services.db.tx(None) as tx:
         return await load_gap(tx, "forgettings")
 

@@ -182,7 +182,7 @@ class Database:
         ]
 
     def _session_statements(self) -> list[Statement]:
-        """Return the SET LOCALs that a pooler's connection needs; other connections were opened with them."""
+        """Return the SET LOCALs for a connection through a pooler; on other connections they were set at opening."""
         if self._prepared:
             return []
         return [plain_statement(f"SET LOCAL {name} = '{value}'") for name, value in SESSION_SETTINGS.items()]

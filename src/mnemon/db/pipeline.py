@@ -112,7 +112,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         self._own_prepared = PreparedStatements()
 
     async def run_round(self, *batch: Statement) -> None:
-        """Run the SQL statements in one round trip and store their rows in them; none after a failed one is run."""
+        """Run the SQL statements in one round trip and store their rows in them; after a failed one, run no more."""
         await self.send_round(self.bind_statements(*batch))
 
     def bind_statements(self, *batch: Statement) -> list[BoundStatement]:
@@ -131,7 +131,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                     statements.warn_slow([one.statement.sql for one in bound], seconds)
 
     async def _run_pipeline(self, bound: Sequence[BoundStatement]) -> None:
-        """Send the statements in one round and read the results; keep the record of prepared statements true."""
+        """Send the statements in one round and read the results; update the record of prepared statements."""
         pending = _PendingRound()
         try:
             self._write_round(bound, pending)

@@ -209,7 +209,7 @@ class ConnectionPool:
                 limit.reschedule(min(limit.when() or now, now + DOWN_WAIT_S))
 
     def _close_idle(self) -> None:
-        """Close connections that were idle for too long, but not the last one; run again when the next is due."""
+        """Close connections that were idle for too long, except the last one; schedule the next such check."""
         self._tidying = None
         while len(self._idle) > 1 and _loop_time() - self._idle[0][1] >= self._idle_s:
             self._close_connection(self._idle.popleft()[0])

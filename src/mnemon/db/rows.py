@@ -29,7 +29,7 @@ def from_row(kind: type[T], row: Row, **values: Any) -> T:
 
 @cache
 def _columns_of(kind: Any, given: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, Converter], ...]]:
-    """Return the fields that come from columns, and those of them to convert; cached."""
+    """Return the dataclass's fields that come from columns, and which of them to convert how; cached."""
     hints = get_type_hints(kind)
     columns = tuple(one.name for one in fields(kind) if one.name not in given)
     converters = ((name, _converter_for(hints[name])) for name in columns)

@@ -142,7 +142,7 @@ class PreparedStatements:
         return key in self._names
 
     def plan_use(self, key: PreparedKey) -> tuple[bytes, list[StatementChange]]:
-        """Return the prepared statement's name and the PREPARE or DEALLOCATE to send first; count them as done."""
+        """Return the prepared statement's name and the PREPARE or DEALLOCATE to send first; record them as done."""
         known = self._names.get(key)
         if known is not None:
             self._names.move_to_end(key)

@@ -64,11 +64,11 @@ class MiniLmEmbedder:
         with self._one_at_a_time:
             for start in range(0, len(order), BATCH_SIZE):
                 places = order[start : start + BATCH_SIZE]
-                made[places] = self._mean_pool([texts[place] for place in places])
+                made[places] = self._sum_token_vectors([texts[place] for place in places])
         return scale_to_unit(made)
 
-    def _mean_pool(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the sum of each text's token vectors, padding left out."""
+    def _sum_token_vectors(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the sum of each text's token vectors, without those of padding."""
         # Cut before it is tokenized: only MAX_TOKENS count, and the work on the rest would be lost.
         encoded = self._tokenizer.encode_batch([text[: MAX_TOKENS * 20] for text in texts])
         ids = np.array([one.ids for one in encoded], dtype=np.int64)

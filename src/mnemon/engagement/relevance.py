@@ -192,5 +192,5 @@ def _figures_in(text: str) -> frozenset[object]:
 
 
 def _is_shared(claimed: str, said: Collection[str]) -> bool:
-    """Say whether one of the said stems supports the claimed one, or the other way round."""
+    """Say whether one of the said stems supports the claimed stem, or is supported by it."""
     return claimed in said or any(is_supported_by(claimed, one) or is_supported_by(one, claimed) for one in said)

@@ -253,7 +253,7 @@ class ChangeShape(_CamelModel):
 
 
 def _evidence_of(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[EvidenceShape]:
-    """Return the hypothesis' evidence as sentences, or expanded as objects that tell what is outstanding."""
+    """Return the hypothesis' evidence as sentences, or as objects with weight and whether it is outstanding."""
     if not expand:
         return [line.line for line in hypothesis.evidence]
     outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}

@@ -96,7 +96,7 @@ def _format_confidence(hypothesis: Hypothesis) -> str:
 def _reattributed_forming(
     entry: EngagementEntry, delta: HypothesisFormed, left: Sequence[EvidenceLine], in_their_words: bool
 ) -> EngagementEntry:
-    """Return the forming of a claim, attributed and dated by the others' evidence that is left."""
+    """Return the entry that forms a claim, with attribution and date taken from the others' remaining evidence."""
     first = min(left, key=lambda line: (line.at, line.id))
     support = [line for line in left if line.stance is Stance.SUPPORTS]
     strongest = max(support, key=lambda line: (LOG_ODDS_STEPS[line.strength], line.at, line.id))

@@ -234,5 +234,5 @@ def _joined_segments(fragment: str) -> Segment:
 
 
 def _item_text(item: Item) -> str:
-    """Return an item as an error message names it: the name itself, or its kind."""
+    """Return an item as an error message names it: a name itself, anything else by its kind."""
     return str(item[1]) if item[0] == "name" else item[0]

@@ -147,7 +147,7 @@ class EvidenceLine:
 
     @property
     def told_by(self) -> str:
-        """Return the key of the speaker through whom the words came; by default the source itself."""
+        """Return the key of the speaker through whom the words came; by default the source."""
         return self.teller or f"speaker:{self.who.casefold()}"
 
     def is_repeat_of(self, other: "EvidenceLine") -> bool:

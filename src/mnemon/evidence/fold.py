@@ -20,7 +20,7 @@ TokenClasses = tuple[frozenset[object], frozenset[str], frozenset[object], froze
 
 
 @reads_outside_text
-def token_classes(text: str) -> TokenClasses:
+def distinguishing_tokens(text: str) -> TokenClasses:
     """Return the figures, names, dates and negations of a text, by which it differs from similar texts."""
     figures = frozenset((figure.low, figure.high, figure.unit) for figure in find_figures(text))
     words = read_words(text)
@@ -36,7 +36,7 @@ def token_classes(text: str) -> TokenClasses:
 @reads_outside_text
 def differ_in_substance(one: str, other: str) -> bool:
     """Say whether two similar texts differ in a figure, a name, a date or a negation; capitals alone make no name."""
-    left, right = token_classes(one), token_classes(other)
+    left, right = distinguishing_tokens(one), distinguishing_tokens(other)
     if left[:3] != right[:3] or left[4] != right[4]:
         return True
     words = {word.stem for word in read_words(one)}, {word.stem for word in read_words(other)}
@@ -67,7 +67,7 @@ def _keeps_figures(folded: str, fragment: str) -> bool:
 
 def _dates_in(text: str) -> frozenset[object]:
     """Return the dates of the text."""
-    return token_classes(text)[2]
+    return distinguishing_tokens(text)[2]
 
 
 def _mode_of(word: ReadWord) -> str:

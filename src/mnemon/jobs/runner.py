@@ -193,7 +193,7 @@ class Runner:
         await end_tasks(*self._running, again_s=5.0)  # lets each write that it hands its item back
 
     def _on_attempt_end(self, task: asyncio.Task[None]) -> None:
-        """Forget the task of an ended attempt, wake the runner, and log an error of the runner itself."""
+        """Discard the task of an ended attempt, wake the runner, and log an error of the runner itself."""
         self._running.discard(task)
         self._ended += 1
         self._wake.set()

@@ -110,7 +110,7 @@ def _subject_of(who: re.Match[str]) -> FactEntity | None:
 
 
 def _row_ending(row: EndingVerbs, rest: str, about: FactEntity | None) -> Ending | None:
-    """Return what a predicate declares over with a verb of this table row; None if it uses none of them."""
+    """Return what a predicate declares over with a verb of this table row; None if it has no such verb."""
     if row.bare_verbs and (match := row.bare_verbs.match(rest)) and not rest[match.end() :].strip(" ."):
         return Ending(attributes=row.ends, entity=about)
     if row.subject_verbs and about is not None and row.subject_verbs.match(rest):

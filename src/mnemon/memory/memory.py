@@ -146,7 +146,7 @@ class StoredMemory:
         return self.line_with_claims(0)
 
     def line_with_claims(self, further_claims: int, *, alone: bool = False) -> str:
-        """Return the same line, mentioning the number of further claims that contradict the same memory.
+        """Return the memory as a prompt shows it, with the number of further claims that contradict the same memory.
 
         A claim that is shown `alone`, not after what it contradicts, is not marked as a claim.
         """

@@ -213,7 +213,7 @@ def _replace_memory(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, until:
 
 
 def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime) -> bool:
-    """Say whether a statement of at least this trust was in force after that time."""
+    """Say whether a statement of at least this trust was in force after `at`."""
     return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
 
 

@@ -237,7 +237,7 @@ def _relation_reading(noun: str, value: str, owner: str | None) -> Reading | Non
 
 
 def _may_be_value(attribute: Attribute, value: str, given: str) -> bool:
-    """Say whether a text can be a value of the attribute that its sentence names: a name for "my dog is …"."""
+    """Say whether a text can be a value of the attribute: a name for a pet's name, a place for a city."""
     if attribute.value is ValueKind.NAME:
         return _is_name(value)
     if attribute.value in (ValueKind.PLACE, ValueKind.ORG):

@@ -109,7 +109,7 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
 
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Return the same memories, each with the latest messages in which its current text was said."""
+    """Return the memories, each with the latest messages in which its current text was said."""
     quotes = await recorded_quotes(tx, scope, [one.id for one in memories], most=MOST_PROVENANCE)
     return [with_own_quotes(one, quotes.get(one.id, ())) async for one in with_pauses(memories, _ROWS_BETWEEN_PAUSES)]
 

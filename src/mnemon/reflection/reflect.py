@@ -158,7 +158,7 @@ async def _ask_in_calls(model: Llm, turn: Turn, due: Sequence[DueSection], optio
 
 
 async def _ask_alone(model: Llm, turn: Turn, one: DueSection, options: AskOptions) -> SectionAnswers:
-    """Return the answer for one section; a question that is too long is asked again with long messages cut."""
+    """Return the answer for one section; if the question is too long, ask again with long messages cut."""
     with suppress(ModelOverrun):
         return await _ask_together(model, turn, [one], options)
     return await _ask_together(model, turn, [one], replace(options, budget=options.budget // 2), whole=False)
@@ -308,5 +308,5 @@ def reusable_answers(reflection: Reflection, due: Sequence[DueSection]) -> dict[
 
 
 def _section_parts(due: Sequence[DueSection], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return each section's part of the answer; one that was left out found nothing, an answer too."""
+    """Return each section's part of the answer; a part that was left out counts as an empty answer."""
     return {one.section.name: answer.get(one.section.name) for one in due}

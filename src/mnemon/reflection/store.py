@@ -69,7 +69,7 @@ async def count_reflected(tx: Tx, scope: Scope) -> tuple[int, int]:
 
 
 async def daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyReflectionUsage]:
-    """Return the tokens of each day since then on which reflections used any, oldest first."""
+    """Return the tokens that reflections used on each day since then, oldest first; days without any are left out."""
     return [
         DailyReflectionUsage(**row)
         for row in await tx.fetch_all(SQL["reflection_days"], org_id=scope.org_id, since=since)

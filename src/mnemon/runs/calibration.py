@@ -104,7 +104,7 @@ def calibrations_by_group(decisions: Sequence[JudgedDecision]) -> tuple[Calibrat
 
 
 def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
-    """Return bins, hit rate and Brier score of forecasts; fewer than ten get a note that they are too few."""
+    """Return bins, hit rate and Brier score of forecasts, with a note if they are fewer than ten."""
     known = list(forecasts)
     count, right = len(known), sum(forecast.right for forecast in known)
     enough = count >= MIN_FORECASTS

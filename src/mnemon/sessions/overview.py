@@ -120,7 +120,7 @@ async def count_conversations(tx: Tx, scope: Scope) -> ConversationCounts:
 
 
 async def list_daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyUsage]:
-    """Return turns and tokens of each day since then on which something was said, oldest first."""
+    """Return turns and tokens of each day since then on which there was a turn, oldest first."""
     return [DailyUsage(**row) for row in await tx.fetch_all(SQL["days"], org_id=scope.org_id, since=since)]
 
 

@@ -79,7 +79,7 @@ class KnowledgeGraph:
         return self._around_nodes(found, set())
 
     def _around_nodes(self, nodes: Sequence[GraphNode], wanted: set[str]) -> "KnowledgeGraph":
-        """Return the graph of these entities and the relations that touch them or a name with one of these slugs."""
+        """Return the graph of these entities, with the relations that touch them or a name with one of these slugs."""
         touched = wanted.union(*(node.slugs for node in nodes))
         edges = tuple(edge for edge in self.edges if not touched.isdisjoint((edge.slugs[0], edge.slugs[2])))
         return KnowledgeGraph(nodes=tuple(nodes), edges=edges)
@@ -103,7 +103,7 @@ class EntityNames:
         return found[0] if found else None
 
     def label_of(self, name: str) -> str:
-        """Return how the graph writes this name: as its entity does, or as given if there is no such entity."""
+        """Return a name as the graph writes it: as its entity's label, or unchanged if there is no such entity."""
         entity = self.find_entity(name)
         return name if entity is None else entity.label
 
@@ -128,7 +128,7 @@ def new_node(name: str, entity_type: str, observations: Iterable[str]) -> GraphN
 
 
 def distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts without those that say the same as an earlier one, as memories are compared."""
+    """Return the texts without repetitions, compared as memories are: ignoring case, spacing and final punctuation."""
     first: dict[str, str] = {}
     for text in texts:
         first.setdefault(content_hash(text), text)

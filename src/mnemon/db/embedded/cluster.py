@@ -64,7 +64,7 @@ class EmbeddedCluster:
                 last.close()
 
     async def watch_server(self) -> None:
-        """Restart the embedded server whenever it died, retrying as often as it takes, until `stop`."""
+        """Restart the embedded server whenever it dies, retrying until it runs, until `stop` is called."""
         while not self._left:
             await asyncio.sleep(WATCH_INTERVAL_SECONDS)
             if running_pid(self.layout.pgdata) is None:

@@ -310,7 +310,7 @@ def log_since(log: Path, start: int) -> str:
 
 
 def _last_line(log: Path, start: int) -> str:
-    """Return PostgreSQL's last log line since then, without its prefix, to show progress."""
+    """Return the last line that PostgreSQL logged after this byte of the file, without its prefix."""
     lines = log_since(log, start).strip().splitlines()
     return lines[-1].rpartition("LOG:")[2].strip() if lines else "the log is empty so far"
 

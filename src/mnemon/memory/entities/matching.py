@@ -178,7 +178,7 @@ def _words_likeness(entity_type: EntityType, a: ParsedName, b: ParsedName) -> Na
 
 
 def _place_likeness(a: ParsedName, b: ParsedName) -> NameLikeness:
-    """Return how similar two names of places are; another region makes them others."""
+    """Return how similar two place names are; names with different regions are not similar."""
     if a.qualifier and b.qualifier and a.qualifier != b.qualifier:
         return NameLikeness.OTHER
     same_region = a.qualifier == b.qualifier

@@ -55,7 +55,7 @@ async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeR
 
 
 async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLink:
-    """Undo the merge that made two entities one, for the rule too, and return the removed link.
+    """Undo the merge that made two entities one, so that the rule does not repeat it; return the removed link.
 
     Raises Conflict if they are not merged, NotFound if a key is not known.
     """

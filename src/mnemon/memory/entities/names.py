@@ -127,7 +127,7 @@ def _parse_place(label: str) -> ParsedName:
 
 
 def _spellings_of(word: str, head: str) -> WordSpellings:
-    """Return all spellings of a place's word, found again in its original label; itself if it was expanded."""
+    """Return all spellings of a word of a place's name, as in its original label; expanded words unchanged."""
     found = [latin_spellings(raw) for raw in _WORD_PATTERN.findall(head) if word in latin_spellings(raw)]
     return found[0] if found else frozenset({word})
 

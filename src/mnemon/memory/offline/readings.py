@@ -200,7 +200,7 @@ def _reading_as_written(sentence: Sentence, start: int, end: int) -> ClauseReadi
 def _reading_with_subject(
     sentence: Sentence, start: int, rest: int, end: int, quoted_from: int, words: str
 ) -> ClauseReading:
-    """Return a part of a sentence as a statement, with the subject `words` of an earlier part in front."""
+    """Return a clause as a statement with the subject `words` taken from an earlier clause."""
     piece = sentence.text[rest:end].rstrip(_CLOSING)
     return _make_reading(sentence, start, rest + len(piece), f"{words} {piece}", quoted_from, verbatim=False)
 
@@ -208,7 +208,7 @@ def _reading_with_subject(
 def _make_reading(
     sentence: Sentence, start: int, end: int, text: str, quoted_from: int, *, verbatim: bool
 ) -> ClauseReading:
-    """Return a statement read in a sentence, with where to quote it and what follows it."""
+    """Return a clause as a statement that rules can match, with where to quote it and the rest of its sentence."""
     clause = Clause(
         start=sentence.start + start,
         text=text,

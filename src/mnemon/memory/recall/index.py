@@ -191,7 +191,7 @@ class SearchIndex:
             self._around = around  # only when finished: another thread may be reading
         return self._around
 
-    def spread_values(self, values: np.ndarray) -> np.ndarray:
+    def with_neighbour_values(self, values: np.ndarray) -> np.ndarray:
         """Return each row's value plus a share of the values of its neighbours in the conversation."""
         spread = values.copy()
         for step, rows in self.neighbour_rows().items():
@@ -201,7 +201,7 @@ class SearchIndex:
     def document_lengths(self) -> np.ndarray:
         """Return the number of words in each live row, with its neighbours' shares, for BM25."""
         if self._lengths is None:
-            self._lengths = self.spread_values(self.columns["length"] * self.columns["alive"])
+            self._lengths = self.with_neighbour_values(self.columns["length"] * self.columns["alive"])
         return self._lengths
 
     def claim_groups(self) -> ClaimGroups:
@@ -320,7 +320,7 @@ class SearchIndex:
         self._clear_caches()
 
     def _count_speaker(self, entry: IndexEntry, rows: int) -> None:
-        """Add this many rows, or take them off, to the count of the entry's speaker."""
+        """Add this many rows, or subtract them if negative, to the count of the entry's speaker."""
         if entry.speaker is not None:
             self.heard[entry.speaker] += rows
 

@@ -209,7 +209,9 @@ def _rows_with_term(one: IndexView, word: str) -> tuple[np.ndarray, np.ndarray]:
 def _view_lengths(one: IndexView) -> np.ndarray:
     """Return the number of words of each row of a view, with its neighbours' shares."""
     return (
-        one.index.document_lengths() if one.whole else one.index.spread_values(one.index.columns["length"] * one.wanted)
+        one.index.document_lengths()
+        if one.whole
+        else one.index.with_neighbour_values(one.index.columns["length"] * one.wanted)
     )
 
 
@@ -225,7 +227,7 @@ def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, wa
         return plain
     starts = np.cumsum([0, *(len(one.wanted) for one in views)])
     spread = [
-        one.index.spread_values(plain[start : start + len(one.wanted)])
+        one.index.with_neighbour_values(plain[start : start + len(one.wanted)])
         for one, start in zip(views, starts, strict=False)
     ]
     share = np.float32(neighbour_share(_average_words(views)))

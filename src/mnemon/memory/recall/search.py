@@ -161,7 +161,7 @@ async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResu
 def _rank_candidates(
     candidates: Sequence[store.CandidateBatch], query: RecallQuery, aliases: Aliases, now: datetime
 ) -> tuple[index_search.FusedRanking, ShownClaims, dict[str, RecallItem]]:
-    """Return the best of the rows SQL read, the same with their claims, and all rows by id."""
+    """Return the ranking of the rows read in SQL, the ranking with claims, and all rows by id."""
     candidate_rows = [(one, batch.are_claims) for batch in candidates for one in batch.read_all()]
     items = {one.thing.id: one.thing for one, _ in candidate_rows}
     groups = group_claims(one for one in items.values() if isinstance(one, StoredMemory))

@@ -35,7 +35,7 @@ class Utterance:
 def held_without_source(
     rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
 ) -> dict[MemoryPlace, StoredMemory]:
-    """Return what would be stored under a key if this source had never spoken: a replay of the others."""
+    """Return, by replaying all other statements, what would be stored if this source had never spoken."""
     statements = sorted(_utterances_without(rows, past, origin), key=lambda one: (one.at, one.place))
     if not statements:
         return {}

@@ -88,7 +88,7 @@ class _WithdrawalPlan:
         self.settled_rows: list[StoredMemory] = []
 
     def withdraw_row(self, row: StoredMemory) -> MemoryChange | None:
-        """Return how withdrawing the source changes this memory by itself; None if the source said nothing there."""
+        """Return the change that withdrawing the source makes to this memory alone; None if it said nothing there."""
         return withdrawal_change(row, self._past.get(row.id, ()), self._origin, at=self._at, revision=self._revision)
 
     def is_consistent(self, left: Mapping[str | None, StoredMemory]) -> bool:
