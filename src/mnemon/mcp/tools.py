@@ -70,7 +70,7 @@ class McpTools:
     async def call_tool(
         self, caller: McpCaller, name: str, given: Mapping[str, Any], call_id: str
     ) -> types.CallToolResult:
-        """Run a tool in one transaction and return its result; an error is returned as a result that a model can read."""
+        """Run a tool in one transaction and return its result; an error becomes a result that a model can read."""
         tool = self.tools_for(caller).get(name)
         if tool is None:
             message = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
