@@ -44,7 +44,7 @@ def all_job_kinds(services: Services) -> dict[str, JobKind]:
     from mnemon.memory.upkeep.curator_job import job_kinds as curating
     from mnemon.memory.upkeep.spine_job import job_kinds as spines
     from mnemon.notes.upkeep import job_kinds as sweeping
-    from mnemon.reflection.job import kinds as reflecting
+    from mnemon.reflection.job import job_kinds as reflecting
     from mnemon.runs.job import job_kinds as running
     from mnemon.sessions.close import job_kinds as closing
     from mnemon.vectors.embed_job import job_kinds as embedding

@@ -95,7 +95,7 @@ class AsyncCalls:
         return [source async for source in self._iter_pages("/api/sources", {"userId": user_id}, 200)]
 
     async def source_memories(self, user_id: str, source: str, *, limit: int = 200) -> list[dict[str, Any]]:
-        """Return the latest that one source said about a person, over all personas."""
+        """Return the latest memories of what one source said about a person, over all personas."""
         query = {"userId": user_id, "source": source, "limit": limit}
         return list(await self._request_data("GET", "/api/sources/memories", query=query))
 

@@ -113,7 +113,7 @@ class Calls:
         return [source for source in self._iter_pages("/api/sources", {"userId": user_id}, 200)]
 
     def source_memories(self, user_id: str, source: str, *, limit: int = 200) -> list[dict[str, Any]]:
-        """Return the latest that one source said about a person, over all personas."""
+        """Return the latest memories of what one source said about a person, over all personas."""
         query = {"userId": user_id, "source": source, "limit": limit}
         return list(self._request_data("GET", "/api/sources/memories", query=query))
 

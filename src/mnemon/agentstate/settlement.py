@@ -56,7 +56,7 @@ class _ResultBatch:
         """Settle the expectations that results name by id or call id; leave those out that cannot be compared."""
         settled: _Settled = {}
         taken: set[str] = set()
-        for place, expectation in self._links.items():
+        for place, expectation in self._linked_expectations.items():
             if expectation is None or expectation.status is not ExpectationStatus.PENDING or expectation.id in taken:
                 continue
             taken.add(expectation.id)
@@ -68,7 +68,7 @@ class _ResultBatch:
         open_ = self._open_expectations(settled)
         fitting = {
             place: [e.id for e in self._candidates(place, open_) if self._compare_with(place, e) is MatchVerdict.MATCH]
-            for place in self._unlinked
+            for place in self._unlinked_places
         }
         return {
             place: (open_[id_], compare_result(open_[id_], self._results[place]))
@@ -79,7 +79,7 @@ class _ResultBatch:
         """Fail, for each result that meets no expectation, the first comparable expectation of its action."""
         open_ = self._open_expectations(settled)
         failed: _Settled = {}
-        for place in self._unlinked:
+        for place in self._unlinked_places:
             if place in settled:
                 continue
             for expectation in self._candidates(place, open_):
@@ -90,7 +90,7 @@ class _ResultBatch:
         return failed
 
     @cached_property
-    def _links(self) -> Mapping[int, StateExpectation | None]:
+    def _linked_expectations(self) -> Mapping[int, StateExpectation | None]:
         """Return, by position of a linked result, the expectation it names; None if there is none with that id."""
         by_id = {expectation.id: expectation for expectation in self._expectations}
         by_call = {e.tool_call_id: e for e in self._expectations if e.tool_call_id is not None}
@@ -107,13 +107,13 @@ class _ResultBatch:
         return links
 
     @property
-    def _unlinked(self) -> list[int]:
+    def _unlinked_places(self) -> list[int]:
         """Return the positions of the results that name no expectation."""
-        return [place for place in self._fresh if place not in self._links]
+        return [place for place in self._fresh if place not in self._linked_expectations]
 
     def _open_expectations(self, settled: _Settled) -> dict[str, StateExpectation]:
         """Return the pending expectations, by id, that no result names and that are not among the settled ones."""
-        named = {expectation.id for expectation in self._links.values() if expectation is not None}
+        named = {expectation.id for expectation in self._linked_expectations.values() if expectation is not None}
         named |= {expectation.id for expectation, _ in settled.values()}
         return {e.id: e for e in self._expectations if e.status is ExpectationStatus.PENDING and e.id not in named}
 

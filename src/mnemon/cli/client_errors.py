@@ -107,7 +107,7 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _not_mnemon(url: str, status: int) -> str:
-    """Return the sentence for a response that no Mnemon server gives."""
+    """Return the error sentence for a response that cannot come from a Mnemon server."""
     return (
         f"{url} answered {status}, but not as a Mnemon server does. Check the address: it is the one that "
         "`mnemon serve` prints."

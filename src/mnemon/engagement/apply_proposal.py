@@ -122,7 +122,7 @@ def apply_proposal(
     for archive in proposal.archive:
         hypotheses.archive_hypothesis(applier, archive)
     for named in proposal.would_resolve:
-        hypotheses.name_resolution(applier, named)
+        hypotheses.record_resolution(applier, named)
     for question in proposal.unknowns:
         add_unknown(applier, question)
     for answer in proposal.answered:

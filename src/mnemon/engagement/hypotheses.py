@@ -153,7 +153,7 @@ def _archiving_fault(applier: ProposalApplier, hypothesis: Hypothesis, supersede
     return None
 
 
-def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None:
+def record_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None:
     """Record what would resolve a hypothesis' mixed evidence; an older turn never overwrites a newer one."""
     what = f"wouldResolve: {named.text}"
     hypothesis = applier.find_hypothesis(named.hypothesis)

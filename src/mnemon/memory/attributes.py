@@ -85,7 +85,7 @@ class EndingVerbs:
     ends: tuple[str, ...] = ()
 
 
-def _phrases(text: str) -> list[str]:
+def _split_phrases(text: str) -> list[str]:
     """Return the phrases of an entry of the table, which ` / ` separates."""
     return [one.strip() for one in text.split(" / ") if one.strip()]
 
@@ -98,7 +98,7 @@ def name_stems(name: str) -> str:
     return " ".join(stem(word) for word in kept)
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern of the table as a compiled regular expression, whose `{}` stands for the value."""
     return re.compile(pattern.replace("{}", rf"(?P<v>.{{1,{_LONGEST_VALUE}}})"), re.IGNORECASE)
 
@@ -107,14 +107,14 @@ def _verbs_pattern(phrases: str | None) -> re.Pattern[str] | None:
     """Return a compiled pattern that matches one of the phrases at the start of a predicate; None without phrases."""
     if phrases is None:
         return None
-    words = sorted(_phrases(phrases), key=len, reverse=True)
+    words = sorted(_split_phrases(phrases), key=len, reverse=True)
     return re.compile(rf"(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
 
 
 def _make_attribute(name: str, row: dict[str, Any]) -> Attribute:
     """Return the attribute that a row of `attributes.toml` describes, its patterns compiled."""
-    names = [name, *_phrases(row.get("names", ""))]
-    whole = _phrases(row.get("whole", ""))
+    names = [name, *_split_phrases(row.get("names", ""))]
+    whole = _split_phrases(row.get("whole", ""))
     says = [*row.get("says", ()), *row.get("is", ()), *row.get("whole_says", ())]
     words = re.findall(r"[a-z]{2,}", " ".join([*names, *says]).replace("\\w", " ").replace("\\d", " "))
     return Attribute(
@@ -124,10 +124,10 @@ def _make_attribute(name: str, row: dict[str, Any]) -> Attribute:
         of=row.get("of", "person"),
         is_role=bool(row.get("role")),
         names=frozenset(map(name_stems, names)),
-        says=tuple(map(_compile, row.get("says", ()))),
-        is_value=tuple(map(_compile, row.get("is", ()))),
+        says=tuple(map(_compile_pattern, row.get("says", ()))),
+        is_value=tuple(map(_compile_pattern, row.get("is", ()))),
         whole=frozenset(map(name_stems, whole)),
-        whole_says=tuple(map(_compile, row.get("whole_says", ()))),
+        whole_says=tuple(map(_compile_pattern, row.get("whole_says", ()))),
         is_occupation=row.get("whole_is") == "occupation",
         noise=frozenset(map(stem, words)),
     )

@@ -101,16 +101,16 @@ class TurnAuthors:
     @cached_property
     def _own_runs(self) -> np.ndarray:
         """Return the hashes of all runs of ten letters in the person's messages, sorted."""
-        return _runs(_letters(self.own_text))
+        return _run_hashes(_visible_letters(self.own_text))
 
     @cached_property
     def _others_runs(self) -> tuple[tuple[OtherAuthor, np.ndarray], ...]:
         """Return each other author with the hashes of all runs of ten letters in their text."""
-        return tuple((author, _runs(_letters(author.text))) for author, _ in self.others)
+        return tuple((author, _run_hashes(_visible_letters(author.text))) for author, _ in self.others)
 
     def _authors_by_letters(self, content: str) -> list[OtherAuthor]:
         """Return the authors whose runs of letters cover more than half of the statement, the person's left out."""
-        runs = _runs_in_order(_letters(content))
+        runs = _runs_in_order(_visible_letters(content))
         foreign = ~_are_in(runs, self._own_runs)
         return [
             author for author, author_runs in self._others_runs if _covers_half(foreign & _are_in(runs, author_runs))
@@ -204,7 +204,7 @@ def _visible_stems(text: str) -> frozenset[str]:
 
 
 @reads_outside_text
-def _letters(text: str) -> str:
+def _visible_letters(text: str) -> str:
     """Return a text's letters and digits as a reader sees them, in lower case, with nothing between them."""
     return "".join(filter(str.isalnum, strip_invisible(text).translate(_HOMOGLYPHS).casefold()))
 
@@ -222,7 +222,7 @@ def _runs_in_order(letters: str) -> np.ndarray:
     return runs
 
 
-def _runs(letters: str) -> np.ndarray:
+def _run_hashes(letters: str) -> np.ndarray:
     """Return the hashes of the distinct runs of ten letters, sorted."""
     return np.unique(_runs_in_order(letters))
 

@@ -130,7 +130,7 @@ def read_values(attribute: Attribute, content: str, entity: FactEntity | None = 
     found = read_plain(text, entity)
     if found is not None and found.attribute.name == attribute.name:
         return found.values
-    for _, predicate in _subjects(text, entity):
+    for _, predicate in _possible_subjects(text, entity):
         for form in _predicate_forms(predicate):
             if values := _predicate_values(attribute, form):
                 return values
@@ -151,7 +151,7 @@ def read_denial(content: str, entity: FactEntity | None = None) -> Reading | Non
     plain = _AFTER_DENIAL.sub("", text)
     if match := _NONE_OF.match(plain):
         return _denied_set(match["noun"], entity)
-    for about, predicate in _subjects(plain, entity):
+    for about, predicate in _possible_subjects(plain, entity):
         match = _HAS_NO.match(_ADVERBS.sub("", predicate))
         if match and (found := _denied_set(match["noun"], about)) is not None:
             return found
@@ -274,7 +274,7 @@ def _read_predicates(text: str, entity: FactEntity | None) -> Reading | None:
             value = clean_value(match["v"], whole.value) if match else ""
             if value and len(value.split()) <= 5:
                 return Reading(entity=entity, attribute=whole, values=(value,))
-    for about, predicate in _subjects(text, entity):
+    for about, predicate in _possible_subjects(text, entity):
         for form in _predicate_forms(predicate):
             for attribute in known_attributes().values():
                 if values := _predicate_values(attribute, form):
@@ -292,7 +292,7 @@ def _predicate_reading(about: FactEntity | None, attribute: Attribute, values: t
     return Reading(entity=about, attribute=attribute, values=values, named=named)
 
 
-def _subjects(text: str, entity: FactEntity | None) -> Iterator[tuple[FactEntity | None, str]]:
+def _possible_subjects(text: str, entity: FactEntity | None) -> Iterator[tuple[FactEntity | None, str]]:
     """Yield each entity that a statement may be about (None: the person), with its predicate, likeliest first."""
     if entity is not None:
         yield entity, _without_label(text, entity)

@@ -244,7 +244,7 @@ def all_sections(settings: Settings) -> tuple[Section, ...]:
     return (*MEMORY, *engagement(settings), *AGENT_STATE, RollingSummarySection(_open_todo_texts))
 
 
-def kinds(services: Services) -> tuple[JobKind, ...]:
+def job_kinds(services: Services) -> tuple[JobKind, ...]:
     """Return the job kind that reflects turns with all sections."""
     return kinds_for_sections(services, all_sections(services.settings))
 

@@ -84,7 +84,7 @@ def keep_supported_lines(
     sources = SourceTexts((name, *(f"{said.speaker}: {said.content}" for said in reversed(messages))), at)
     faults: list[str] = []
 
-    def supported(lines: Sequence[str], *, names: bool = False) -> list[str]:
+    def supported_lines(lines: Sequence[str], *, names: bool = False) -> list[str]:
         """Return the lines that the messages support; with `names`, lines whose every name is in the messages."""
         kept = []
         for line in lines:
@@ -95,14 +95,14 @@ def keep_supported_lines(
                 faults.append(fault)
         return kept
 
-    one_liner = supported([summary.one_liner]) or [summarize_by_rule(messages).one_liner]
+    one_liner = supported_lines([summary.one_liner]) or [summarize_by_rule(messages).one_liner]
     checked = summary.model_copy(
         update={
             "one_liner": one_liner[0],
-            "what_mattered": supported(summary.what_mattered),
-            "open_loops": supported(summary.open_loops),
-            "commitments": supported(summary.commitments),
-            "people": supported(summary.people, names=True),
+            "what_mattered": supported_lines(summary.what_mattered),
+            "open_loops": supported_lines(summary.open_loops),
+            "commitments": supported_lines(summary.commitments),
+            "people": supported_lines(summary.people, names=True),
         }
     )
     return checked, tuple(faults)

@@ -58,7 +58,7 @@ def _says_less(memory: MemoryAnswer, known: MemoryAnswer) -> bool:
 
 def _is_usable(reading: ClauseReading) -> bool:
     """Say whether a clause is a statement that the rest of its sentence neither corrects nor doubts."""
-    return 0 < len(reading.clause.text) <= LONGEST_CLAUSE and reading.stands and is_statement(reading.clause)
+    return 0 < len(reading.clause.text) <= LONGEST_CLAUSE and reading.is_intact and is_statement(reading.clause)
 
 
 def _apply_rules(readings: Sequence[ClauseReading], message: str, private: bool | None) -> Iterator[MemoryAnswer]:

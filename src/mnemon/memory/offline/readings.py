@@ -98,7 +98,7 @@ class ClauseReading:
     """What follows it in its sentence."""
 
     @property
-    def stands(self) -> bool:
+    def is_intact(self) -> bool:
         """Say whether the rest of the sentence leaves the statement intact: no correction, no doubt, no "right?"."""
         if _SPOILED.search(self.rest):
             return False
