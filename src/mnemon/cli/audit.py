@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 @audit.command("head")
 def head(org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Print the head of the log. Keep it elsewhere; `mnemon audit verify --head` compares the log with it."""
+    """Print the head of the audit log. Keep it elsewhere; `mnemon audit verify --head` compares the log with it."""
     from mnemon.access.audit import log_head
     from mnemon.cli.services import open_services, require_organization
 
