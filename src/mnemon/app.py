@@ -125,7 +125,7 @@ def make_database(settings: Settings, url: str, clock: Clock, *, attached: Share
 
 
 def make_llm(settings: Settings, name: str, priority: RequestPriority | None = None) -> Llm:
-    """Return the language model of that name; base URL and key of the settings go to their own provider only."""
+    """Return the language model of that name, with the settings' base URL and key only if it is of their provider."""
     same_provider = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
     key = settings.model_api_key if same_provider else None
     return connect_llm(

@@ -65,7 +65,7 @@ class RequestPriority:
                     one.set_result(None)
 
     async def yield_to_requests(self) -> None:
-        """In a job, wait until no request has priority, for at most MAX_YIELD_S; elsewhere return at once."""
+        """Wait, in a job, until no request has priority, for at most MAX_YIELD_S; elsewhere return at once."""
         if not self._ahead or not is_background.get():
             return
         free = asyncio.get_running_loop().create_future()

@@ -207,7 +207,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _waiting_list(self) -> "OrderedDict[BoundedProtocol, None]":
-        """The server's list this connection waits in: `silent` before its first request, `idle` after."""
+        """Return the server's list that this connection waits in: `silent` before its first request, `idle` after."""
         return self.bounds.idle if self._asked else self.bounds.silent
 
     def _is_idle(self) -> bool:
@@ -216,7 +216,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _last_cycle(self) -> RequestResponseCycle | None:
-        """The connection's last request with its response; None before the first, unlike uvicorn's types say."""
+        """Return the connection's last request with its response; None before the first, unlike uvicorn's types say."""
         return cast("RequestResponseCycle | None", self.cycle)
 
     def _is_answered(self) -> bool:

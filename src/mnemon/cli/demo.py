@@ -116,7 +116,7 @@ async def _play_steps(services: "Services", url: str, org: str, renew: RenewRese
 
 
 def first_midnight(now: datetime) -> datetime:
-    """Return the midnight of the Monday on which the story begins.
+    """Return the midnight of the Monday on which the demo's story begins, so that its last Friday has passed.
 
     It is chosen so that the story's last Friday has passed: last week's, and on a weekend this week's.
     """

@@ -41,7 +41,7 @@ class ParentWorker:
             os.write(self._reports, f"{report}\n".encode())
 
     def receive_order(self) -> ChildOrder:
-        """Read the worker's order from stdin, and from now on end this process as soon as the worker ends."""
+        """Read the worker's order from stdin; from now on this process exits when the worker ends."""
         if sys.platform == "linux":
             # Also by the kernel: while a C library holds the interpreter lock, the thread below does not run.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -23,7 +23,7 @@ def shown_messages(turn: Turn) -> tuple[TurnMessage, ...]:
 
 
 def shown_results(turn: Turn) -> tuple[ToolOutcome, ...]:
-    """Return the turn's tool results that say anything, without those of Mnemon's own tools."""
+    """Return the turn's tool results that have content, without those of Mnemon's own tools."""
     return tuple(one for one in turn.tool_results if not is_own_tool(one.action) and _says_anything(one))
 
 

