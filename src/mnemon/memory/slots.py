@@ -69,7 +69,7 @@ def read_slot(content: str, entity: FactEntity | None, attribute: str | None) ->
 # for its texts stay in the process after they are forgotten in the database, until others push them out.
 @lru_cache(maxsize=4_096)
 def _read_short_slot(content: str, entity: FactEntity | None, attribute: str | None) -> SlotReading:
-    """Return the slot and values of a statement of at most `LONGEST_READ` characters, cached; a log's without its hash."""
+    """Return the slot and values of a statement of at most `LONGEST_READ` characters, without a log's hash; cached."""
     if (denied := _denial_of(content, entity, attribute)) is not None:
         slot = slot_of(slot_entity_key(denied.entity), denied.attribute.name)
         return SlotReading(slot=slot, attribute=denied.attribute, entity=denied.entity, denies=True)
