@@ -75,7 +75,7 @@ async def read_survivors(url: str, data_dir: Path, at: datetime, *, empty: bool)
     for survivor in survivors:
         if not empty:
             await survivor.read_from(url)
-        _take_over_own(survivor, unfinished)
+        _give_own_records(survivor, unfinished)
     return [survivor.carried_records(data_dir, at) for survivor in survivors]
 
 
@@ -84,12 +84,12 @@ async def apply_survivors(services: "Services", carried: "Iterable[CarriedRecord
     records, notes = list(carried), []
     for make in SURVIVORS:
         survivor = make()
-        _take_over_own(survivor, records)
+        _give_own_records(survivor, records)
         notes.append(await survivor.apply_to(services))
     return notes
 
 
-def _take_over_own(survivor: Survivor, records: "Iterable[CarriedRecords]") -> None:
+def _give_own_records(survivor: Survivor, records: "Iterable[CarriedRecords]") -> None:
     """Give the survivor those of the records that are of its own kind."""
     for one in records:
         if one.subject == survivor.subject:

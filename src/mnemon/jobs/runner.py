@@ -42,11 +42,11 @@ _RECORD_TRIES = 6
 """How often to try to write an outcome while the database is unavailable; then the lease is left to run out."""
 
 
-async def _do_nothing(attempt: Attempt) -> None:
+async def _ignore_reservation(attempt: Attempt) -> None:
     """Do nothing about an expired reservation: the runner settles the item itself."""
 
 
-_EXPIRED_RESERVATION = JobKind(name=store.RESERVATION, run=_do_nothing)
+_EXPIRED_RESERVATION = JobKind(name=store.RESERVATION, run=_ignore_reservation)
 """A reservation is only claimed after its lease ran out, when its holder is gone; settling it deletes the row."""
 
 

@@ -175,7 +175,7 @@ def update_memory(
         held = held.as_active()
     # Against statements of its own trust, or more, times decide the order as usual.
     if outranks(fact.effective_trust, held.trust) and not _has_later_equal(past, fact.effective_trust, at):
-        return _take_over(held, past, fact, at, stamp)
+        return _replace_less_trusted(held, past, fact, at, stamp)
     spans = [
         VersionSpan(number=one.number, content=one.content, valid_from=one.valid_from, stated_at=one.valid_from)
         for one in past
@@ -217,7 +217,7 @@ def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime
     return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
 
 
-def _take_over(
+def _replace_less_trusted(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
     """Return the change by which a more trusted fact replaces the memory's text, whenever either began to be true.
