@@ -79,7 +79,7 @@ def apply_delta(
 def _merge_understanding(
     understanding: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
 ) -> Understanding:
-    """Return the understanding with these entities and dependencies added or replaced; a missing name stays."""
+    """Return the understanding with these entities and dependencies added or replaced; earlier names are kept."""
     known = {e.id: e for e in understanding.entities}
     for entity in entities:
         before = known.get(entity.id)

@@ -144,7 +144,7 @@ def _outcome_fault(statement: str, segments: Sequence[Segment]) -> str | None:
 
 
 def _company_fault(statement: str, segments: Sequence[Segment], known: frozenset[str]) -> str | None:
-    """Return the fault where a statement moves a name into another segment's words; None without.
+    """Return the fault where a name is combined with the words of another segment of the source; None without.
 
     "I was born in Cork and raised in Limerick" does not say "born in Limerick".
     """

@@ -145,7 +145,7 @@ def _neighbour_pairs(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]
 
 
 def _step_fault(statement: str, own: Sequence[Figure], one: QuotedSentence, given: Sequence[Figure]) -> str | None:
-    """Return the fault where a change becomes a result ("by 5", "to 5") or an end date is lost; None without."""
+    """Return the fault where "rose by 5" becomes "rose to 5", or "until Friday" becomes "on Friday"; None without."""
     said = {(figure.low, figure.high): _word_before(one.read, figure.start) for figure in given}
     for figure in own:
         pair = {_word_before(statement, figure.start), said.get((figure.low, figure.high), "")}

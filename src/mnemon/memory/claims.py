@@ -175,7 +175,7 @@ def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], 
 
 
 def show_claims(ranked: Sequence[RankedItem], groups: ClaimGroups, *, limit: int, extra: int = 0) -> ShownClaims:
-    """Return the ranking with at most one claim directly after each shown memory, in places that are free.
+    """Return the ranking with up to one contradicting claim after each shown memory, within `limit` plus `extra`.
 
     Claims are not ranked: the other items are those that would be shown without them. `extra` places are for claims
     only.

@@ -283,7 +283,7 @@ def _read_predicates(text: str, entity: FactEntity | None) -> Reading | None:
 
 
 def _predicate_reading(about: FactEntity | None, attribute: Attribute, values: tuple[str, ...]) -> Reading:
-    """Return a statement about somebody with these values; for a project's attribute, the entity becomes a project."""
+    """Return what a predicate says of somebody; for a project's attribute, the entity becomes a project."""
     if about is not None and attribute.of == "project" and about.type is EntityType.PERSON:
         about = replace(about, type=EntityType.PROJECT)
     named = None

@@ -142,7 +142,7 @@ def _is_plain_relation(fact: Fact, reading: SlotReading) -> bool:
 
 
 def own_key(fact: Fact) -> str:
-    """Return the key under which to store a fact that no stored memory is about."""
+    """Return the key under which a new fact is stored if no stored memory is the same fact."""
     reading = read_fact(fact)
     key = memory_key(
         type=fact.type, fact_type=fact.fact_type, content=fact.content, entity=fact.entity, attribute=fact.attribute
@@ -163,7 +163,7 @@ def own_key(fact: Fact) -> str:
 
 
 def apart_key(fact: Fact) -> str:
-    """Return a key with a hash of the fact's content, for a fact whose own key another fact has."""
+    """Return a key with a hash of the fact's content, for a fact whose usual key another fact already has."""
     return f"{own_key(fact)}|{content_hash(fact.content)}"
 
 
