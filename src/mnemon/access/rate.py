@@ -27,7 +27,7 @@ class RateLimit:
         self._buckets: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
 
     def count_request(self, org_id: str, caller: str) -> None:
-        """Return the bearer token with which the local operator uses this organization; it has the form of a key.
+        """Take one request from the caller's token bucket; raise RateLimited with the seconds to wait if empty.
 
         A caller is a key's id, the console's operator or a run's agent: whatever is unique in its organization.
         """

@@ -80,7 +80,7 @@ class TurnAuthors:
     own_text: str = ""
 
     def other_author(self, content: str) -> OtherAuthor | None:
-        """Return the least trusted author of a statement that is not the person's; None if it is theirs."""
+        """Return the least trusted author whose words make up a statement; None if they are the person's own."""
         words = _visible_stems(content)
         # "Rust." answers a question whose words the statement needs; they would otherwise count as the assistant's.
         if self._is_short_answer(words):

@@ -128,7 +128,7 @@ class FactBatch:
         return fact
 
     def _find_ended(self, persona_id: str | None, fact: Fact) -> tuple[StoredMemory, ...]:
-        """Return the active memories that the fact declares over; empty if it declares nothing over."""
+        """Return the active memories that the fact says are over; empty if it says nothing of the kind."""
         endings: tuple[Ending, ...] = read_endings(fact.content, fact.entity)
         if fact.op is FactOp.RETRACT:
             endings = (*endings, *endings_of_retraction(fact))

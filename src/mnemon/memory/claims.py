@@ -98,7 +98,7 @@ def _gives_way(held: StoredMemory, fact: Fact, at: datetime) -> bool:
 
 
 def archive_overtaken(under_key: Iterable[StoredMemory], persona_id: str | None, at: datetime) -> list[StoredMemory]:
-    """Return the persona's active claims of the person among the memories under a key, as archived.
+    """Return, as archived, the person's own claims under a key, which a later statement of theirs made the fact.
 
     They contradicted a memory whose place a later statement of the person has taken.
     """
@@ -113,7 +113,7 @@ def archive_overtaken(under_key: Iterable[StoredMemory], persona_id: str | None,
 
 
 def archive_agreed(under_key: Iterable[StoredMemory], at: datetime) -> list[StoredMemory]:
-    """Return the active claims among the memories under a key that say what they contradicted now says, as archived.
+    """Return, as archived, the claims under a key that now say the same as the memory they contradicted.
 
     They are statements that support the fact, so they stay on record for the case that its source is withdrawn.
     """

@@ -210,7 +210,7 @@ def _archive_fault(
 
 
 def _is_foldable(memory: StoredMemory) -> bool:
-    """Say whether the rule may fold a memory: active, not pinned, no claim, and not significant."""
+    """Say whether the rule may fold a memory: active, not pinned, not a claim, and of low importance."""
     free = not memory.pinned and memory.status is ArchiveStatus.ACTIVE and memory.claim_of is None
     return free and memory.importance < SIGNIFICANT
 
@@ -267,7 +267,7 @@ def _join_contents(cluster: Sequence[StoredMemory]) -> str:
 
 
 def _external_origin(memory: StoredMemory) -> tuple[str, ...]:
-    """Return the source of a memory in external words; empty for the person's own."""
+    """Return the source of a memory that others stated, as a tuple; empty for a memory of the person's own words."""
     return () if speaks_for_person(memory.trust) else (memory.origin,)
 
 

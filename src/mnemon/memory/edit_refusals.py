@@ -18,7 +18,7 @@ def refuse_if_stale(held: StoredMemory, version: int | None) -> None:
 
 
 def refuse_rule_note(reason: str | None) -> None:
-    """Raise Invalid for a reason in the very words by which the rules mark what they did themselves."""
+    """Raise Invalid for a reason that equals a note by which rules mark their own changes."""
     if (reason or "").strip() in RULE_NOTES:
         raise Invalid("This reason is Mnemon's own word for something that it did. Give the reason in other words.")
 

@@ -62,7 +62,7 @@ class Ending:
 
 @reads_outside_text_up_to(LONGEST_READ)
 def read_endings(content: str, entity: FactEntity | None = None) -> tuple[Ending, ...]:
-    """Return what a statement declares over ("I no longer live in Austin"); empty if it declares nothing over."""
+    """Return what a statement says is over ("I no longer live in Austin"); empty for a statement of another kind."""
     text = plain_statement(content)
     if text is None or _UNSURE.search(text):
         return ()
@@ -84,7 +84,7 @@ def _state_before(text: str) -> str | None:
 
 
 def _verb_endings(text: str, entity: FactEntity | None) -> Iterable[Ending]:
-    """Yield what a statement declares over by a verb: "I quit Acme", "Rex died", "we broke up"."""
+    """Yield what a statement says is over by a verb: "I quit Acme", "Rex died", "we broke up"."""
     pair = _PAIR.match(text)
     who = _WHO.match(text)
     for row in ending_verbs():
@@ -110,7 +110,7 @@ def _subject_of(who: re.Match[str]) -> FactEntity | None:
 
 
 def _row_ending(row: EndingVerbs, rest: str, about: FactEntity | None) -> Ending | None:
-    """Return what a predicate declares over with a verb of this table row; None if it has no such verb."""
+    """Return what a predicate says is over with a verb of this table row; None if it has no such verb."""
     if row.bare_verbs and (match := row.bare_verbs.match(rest)) and not rest[match.end() :].strip(" ."):
         return Ending(attributes=row.ends, entity=about)
     if row.subject_verbs and about is not None and row.subject_verbs.match(rest):
@@ -124,7 +124,7 @@ def _row_ending(row: EndingVerbs, rest: str, about: FactEntity | None) -> Ending
 def ended_memories(
     endings: Sequence[Ending], held: Iterable[StoredMemory], aliases: Aliases
 ) -> tuple[StoredMemory, ...]:
-    """Return the stored memories that statements declare over; empty if none matches."""
+    """Return the stored memories that are over, according to what statements say is over; empty if none matches."""
     read = [(one, read_memory(one)) for one in held]
     for ending in endings:
         found = _memories_by_state(ending, read, aliases) or _memories_by_verb(ending, read, aliases)
@@ -145,7 +145,7 @@ def _keys_of(entity: FactEntity | None, aliases: Aliases) -> frozenset[str]:
 def _memories_by_state(
     ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]], aliases: Aliases
 ) -> list[StoredMemory]:
-    """Return the memories that state exactly what a statement declares over."""
+    """Return the memories that state exactly what a statement says is over."""
     state = ending.state
     if state is None:
         return []

@@ -115,7 +115,7 @@ class StoredMemory:
         )
 
     def as_active(self, *, note: str | None = None) -> "StoredMemory":
-        """Return the memory as active; the note of its archiving goes."""
+        """Return the memory as active, without the note of its archiving."""
         return replace(
             self, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None, note=note
         )

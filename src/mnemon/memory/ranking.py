@@ -143,7 +143,7 @@ SHORT_TEXT_WORDS = 15.0
 
 
 def neighbour_share(average_words: float) -> float:
-    """Return how much of its neighbours' meaning a text is given, 0 to 1: the longer texts are on average, the less."""
+    """Return the weight, 0 to 1, of neighbouring texts in a text's similarity: lower for longer texts."""
     return min(1.0, SHORT_TEXT_WORDS / max(average_words, 1.0)) ** 2
 
 

@@ -21,7 +21,7 @@ def may_end(fact: Fact) -> bool:
 
 
 def endings_of_retraction(fact: Fact) -> tuple[Ending, ...]:
-    """Return what a retracted fact declares over: its own statement, and what its retracting words say."""
+    """Return what a retracted fact says is over: its own statement, and what its retracting words say."""
     reading = read_fact(fact)
     state = (
         Reading(entity=reading.entity, attribute=reading.attribute, values=reading.values)

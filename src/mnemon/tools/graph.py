@@ -51,7 +51,7 @@ class GraphEdge:
 
     @property
     def slugs(self) -> tuple[str, str, str]:
-        """Return what is equal for two spellings of one relation: the slugs of source, relation and target."""
+        """Return a key that is equal for two spellings of one relation: the slugs of source, relation and target."""
         return make_slug(self.source), make_slug(self.relation_type), make_slug(self.target)
 
 
@@ -63,7 +63,7 @@ class KnowledgeGraph:
     edges: tuple[GraphEdge, ...]
 
     def open_nodes(self, names: Iterable[str]) -> "KnowledgeGraph":
-        """Return a key that is equal for two spellings of one relation: the slugs of source, relation and target."""
+        """Return the graph of the entities with these names and the relations that touch one of them."""
         wanted = set(map(make_slug, names))
         return self._around_nodes([node for node in self.nodes if node.slugs & wanted], wanted)
 

@@ -99,7 +99,7 @@ def _no_match(reason: str) -> PairJudgement:
 
 
 def _decide_verdict(likeness: NameLikeness, context: SurroundingsComparison) -> PairVerdict:
-    """Return the verdict by a table: the likeness of the names against the fit of their surroundings."""
+    """Return the verdict that a table gives for the likeness of two names and the fit of their surroundings."""
     if context.fit is SurroundingsFit.CONFLICT:
         # The same name with conflicting facts may be one entity that changed, or two: a person has to decide.
         return PairVerdict.SUGGEST if likeness is NameLikeness.SAME else PairVerdict.APART

@@ -134,7 +134,7 @@ async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
 def open_proposals(
     mentions: list[store.EntityMention], aliases: Aliases, apart: frozenset[frozenset[str]]
 ) -> list[MergeProposal]:
-    """Return the merges of entities that are proposed and not made yet, best first."""
+    """Return the proposed merges of entities that were not made yet, best first."""
     return [
         proposal
         for proposal in propose_merges(match_candidates(mentions), apart)

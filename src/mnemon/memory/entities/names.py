@@ -106,7 +106,7 @@ def _parse_person(words: list[WordSpellings]) -> ParsedName:
 
 
 def _strip_words(words: list[WordSpellings], form: frozenset[str], loose: frozenset[str]) -> ParsedName:
-    """Return the name without the words of the form and the generic ones, unless nothing would be left."""
+    """Return the name without legal-form and generic words ("Ltd", "Group"), unless nothing would be left."""
     kept = [word for word in words if not word & form] or words
     tight = [word for word in kept if not word & loose] or kept
     return ParsedName(words=tuple(tight), loose=len(tight) < len(kept))

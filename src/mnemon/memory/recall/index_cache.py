@@ -243,7 +243,7 @@ class IndexCache:
         return held
 
     def _keep_index(self, key: CacheKey, index: PersonIndex) -> None:
-        """Cache a person's index and drop the least recently used ones until all fit; note one that never fits."""
+        """Cache a person's index, and drop the least recently used ones until all fit; remember one that never fits."""
         self._drop_index(key)
         size, room = index.bytes, self.megabytes * MEGABYTE
         if size > room:

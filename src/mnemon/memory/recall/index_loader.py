@@ -87,7 +87,7 @@ class IndexDelta:
     """The latest messages themselves: what was just said is often found next."""
 
     def split_at(self, own: int) -> "tuple[IndexDelta, IndexDelta]":
-        """Split the changes into those written before the revision and those written since."""
+        """Return the changes written before the revision, and those written since."""
         older = IndexDelta(
             entries=[one for one in self.entries if one[0].revision < own],
             gone=[one for one in self.gone if one[1] < own],
@@ -115,7 +115,7 @@ class PersonDelta:
         return bool(some.entries or some.gone or some.vectors or self.messages.gone or self.messages.vectors)
 
     def split_at(self, own: int) -> "tuple[PersonDelta, PersonDelta]":
-        """Split the changes into what others committed and what this transaction wrote, from the revision `own` on."""
+        """Return the changes that others committed, and those of this transaction, from the revision `own` on."""
         (old, new), (older, newer) = self.memories.split_at(own), self.messages.split_at(own)
         return PersonDelta(memories=old, messages=older), PersonDelta(memories=new, messages=newer)
 

@@ -133,7 +133,7 @@ async def search(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
 
 
 async def search_each(tx: Tx, scope: Scope, queries: Sequence[RecallQuery]) -> list[RecallResult]:
-    """Return the results of several searches over one person with vectors of one model; rows are read together."""
+    """Return the results of several searches over one person, reading their rows together."""
     cache = tx.attached.get_or_create(IndexCache)
     await tx.attached.get_or_create(RecallCounter).count_recalls(tx, scope, len(queries))
     if all(map(_may_use_index, queries)):
