@@ -26,7 +26,7 @@ _NAME_FIELDS = frozenset(
 
 
 def make_brief(state: AgentState) -> Brief:
-    """Return what the reflection asks about the agent state."""
+    """Return the prompt parts of the section: instructions, and the records that may change, each with its handle."""
     active = [item for item in state.items if item.status is ItemStatus.ACTIVE]
     names = {
         **number_handles("A", (one.id for one in state.assumptions), {one.id for one in state.assumptions}),

@@ -40,7 +40,7 @@ def same_wording(text: str) -> str:
 
 
 def supported_confidence(start: float, counted: Iterable[str], pieces: Iterable[str | None]) -> float:
-    """Return the confidence after these supporting pieces, each given by its source; None gives no credit.
+    """Return the confidence after these supporting pieces, given as their sources' keys; None adds nothing.
 
     `counted` are the sources of the pieces that count already. Each piece is a moderate one; the second of a source
     weighs half, a third nothing.

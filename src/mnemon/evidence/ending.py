@@ -135,7 +135,7 @@ def _is_answer(sentence: QuotedSentence, stems: set[str]) -> bool:
 
 
 def _uncovered_part(topic: str, sentence: QuotedSentence) -> str | None:
-    """Return a part of a todo ("a and b") that the quote does not mention; None if it mentions all."""
+    """Return a part of a todo "a and b" that the quote does not mention; None if it mentions both."""
     parts = _AND.split(topic)
     if len(parts) < 2:
         return None

@@ -81,7 +81,7 @@ _AIMING = re.compile(
 def limit_fault(
     statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence], kind: StatementKind
 ) -> str | None:
-    """Return the fault where the statement drops a limit of its quote ("only", "except", "by Friday"); else None."""
+    """Return the fault where the statement drops a limit of its quote ("only", "except", "by Friday"); None without."""
     for one in sentences:
         if one.fields:
             continue

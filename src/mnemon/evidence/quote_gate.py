@@ -140,7 +140,7 @@ def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
 
 
 def _find_in(passage: Passage, wanted: str, *, fold: bool) -> Quotation | None:
-    """Return the first occurrence in one passage; `fold` ignores case."""
+    """Return the first occurrence of the wanted quote in one passage, None without; `fold` ignores case."""
     composed = normalize_text("NFC", passage.text)
     text = _plain_marks(composed)
     if fold:

@@ -173,7 +173,7 @@ async def _hold_person_and_work(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
 
 
 async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
-    """Return what the attempt has to do; None when there is nothing left, or nothing yet."""
+    """Lock the turn and load what the attempt needs; settle the work and return None if nothing is left to do."""
     stored = await turns.find_turn(tx, attempt.scope, attempt.key)
     if stored is None:
         await attempt.settle(tx)

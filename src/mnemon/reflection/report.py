@@ -126,7 +126,7 @@ class Reflection:
         return replace(self, sections={**self.sections, label: fault})
 
     def visible_to(self, grants: Collection[str]) -> "Reflection":
-        """Return the reflection as a reader with these grants may see it.
+        """Return the reflection without what a reader with these grants may not see.
 
         The model's answer is left out, and so is every rejected proposal about what the reader may not read.
         """
