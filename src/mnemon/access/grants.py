@@ -98,7 +98,7 @@ def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozens
 
 
 def effective_grants(held: frozenset[Grant], *, bound: bool) -> frozenset[Grant]:
-    """Return what a key may do now; a key bound to one person never has more than the personal grants."""
+    """Return the grants that a key has now; a key bound to one person never has more than the personal ones."""
     return held & PERSONAL_GRANTS if bound else held
 
 

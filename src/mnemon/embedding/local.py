@@ -68,7 +68,7 @@ class LocalEmbedder:
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """The token vectors, loaded from the file at first use."""
+        """Return the vectors of all tokens, loaded from the file at first use."""
         from safetensors.numpy import load_file
 
         weights: np.ndarray = load_file(self._weights_path)["embedding.weight"]
@@ -76,7 +76,7 @@ class LocalEmbedder:
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
-        """The tokenizer, loaded at first use, without padding or truncation."""
+        """Return the tokenizer, loaded at first use, without padding or truncation."""
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_path))
