@@ -25,12 +25,18 @@ _SHAPE = " union all ".join(
     (
         *(f"select '{name}', count(*), max(xmin::text::bigint)::text from {name}" for name in _CATALOGS),
         # Not by xmin: truncating a table writes where its rows are now.
-        "select 'pg_class', count(*), md5(string_agg(concat_ws(' ', oid, relname, relnamespace, relowner, relkind, "
-        "relpersistence, relrowsecurity, relforcerowsecurity, relacl, reloptions), ',' order by oid)) from pg_class",
-        "select 'pg_db_role_setting', count(*), string_agg(s::text, ',') from pg_db_role_setting s join pg_database d "
-        "on d.oid = s.setdatabase where d.datname = current_database()",
-        "select 'pg_database', datconnlimit, concat_ws(' ', datdba, datacl) from pg_database "
-        "where datname = current_database()",
+        (
+            "select 'pg_class', count(*), md5(string_agg(concat_ws(' ', oid, relname, relnamespace, relowner, relkind, "
+            "relpersistence, relrowsecurity, relforcerowsecurity, relacl, reloptions), ',' order by oid)) from pg_class"
+        ),
+        (
+            "select 'pg_db_role_setting', count(*), string_agg(s::text, ',') from pg_db_role_setting s "
+            "join pg_database d on d.oid = s.setdatabase where d.datname = current_database()"
+        ),
+        (
+            "select 'pg_database', datconnlimit, concat_ws(' ', datdba, datacl) from pg_database "
+            "where datname = current_database()"
+        ),
     )
 )
 _TABLES = """
@@ -43,7 +49,7 @@ _SEQUENCES = "select sequencename from pg_sequences where schemaname = 'public' 
 class Databases:
     """The databases that the tests of one process are lent, one after the other or several at once.
 
-    One that comes back is emptied and lent again, which takes a small part of the time of copying and dropping it. Where
+    One that comes back is emptied and lent again, which takes a small part of the time of copying one. Where
     a test changed more than rows (the schema, a privilege, a setting, the planner's statistics) it is dropped. Each has
     a new name every time, so that nothing which a test left running can reach it again.
     """
