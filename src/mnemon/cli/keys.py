@@ -39,6 +39,7 @@ def create(
     from mnemon.cli.services import open_services, require_organization
 
     async def make_key() -> tuple[str, str]:
+        """Create the key; return its id and its text."""
         grants = None if scopes is None else parse_grants(scopes.split(","))
         async with open_services(settings_from_flags(), migrated=True) as services:
             scope = await require_organization(services, org)
@@ -64,6 +65,7 @@ def list_keys(org: OrgOption = "local", as_json: JsonOption = False) -> None:
     from mnemon.clock import format_time
 
     async def load_keys() -> "tuple[list[Key], datetime]":
+        """Return the organization's keys, and the current time."""
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, org)
             async with services.db.tx(scope.org_id) as tx:
@@ -116,6 +118,7 @@ def revoke(key_id: str, org: OrgOption = "local", as_json: JsonOption = False) -
     from mnemon.cli.services import open_services, require_organization
 
     async def revoke_and_record() -> None:
+        """Revoke the key and record that in the audit log."""
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, org)
             async with services.db.tx(scope.org_id) as tx:

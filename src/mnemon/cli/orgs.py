@@ -21,6 +21,7 @@ def create_org(name: str, as_json: JsonOption = False) -> None:
     from mnemon.cli.services import open_services
 
     async def make_organization() -> bool:
+        """Create the organization; return whether it is new."""
         # Before the database is opened, which a bad name does not need.
         check_organization_name(name)
         async with open_services(settings_from_flags(), migrated=True) as services, services.db.tx(name) as tx:
@@ -42,6 +43,7 @@ def list_orgs(as_json: JsonOption = False) -> None:
     from mnemon.clock import format_time
 
     async def load_organizations() -> list[Organization]:
+        """Return all organizations."""
         async with open_services(settings_from_flags()) as services, operator_tx(services) as tx:
             return await list_organizations(tx)
 
@@ -60,6 +62,7 @@ def show_org(name: str, as_json: JsonOption = False) -> None:
     from mnemon.sessions.organization import load_organization_settings
 
     async def load_settings() -> "OrganizationSettings":
+        """Return the organization's settings."""
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, name)
             async with services.db.tx(scope.org_id) as tx:
@@ -88,6 +91,7 @@ def change_org(
     from mnemon.sessions.organization import EngagementSwitch, change_organization_settings
 
     async def change_settings() -> "OrganizationSettings":
+        """Change the settings that are named; return all of them."""
         if engagement is None and time_zone is None and instructions is None:
             raise Invalid("Name what to change: --engagement, --time-zone or --instructions.")
         if engagement not in (None, *EngagementSwitch):

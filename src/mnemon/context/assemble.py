@@ -39,7 +39,7 @@ _NUMBER_INSTRUCTIONS = (
 
 
 def identity_layer(persona: Persona | None, organization: OrganizationSettings, now: datetime) -> Layer:
-    """Return L1: the persona's own prompt or the default one, the organization's instructions, and today's date."""
+    """Return prompt layer L1: the persona's prompt or the default one, the organization's instructions, the date."""
     prompt = persona.prompt.strip() if persona else ""
     text = prompt or _DEFAULT_IDENTITY
     if persona and persona.name and persona.name not in text:
@@ -57,12 +57,12 @@ def _today_line(now: datetime, time_zone: str) -> str:
 
 
 def memory_use_layer() -> Layer:
-    """Return L2: how to use memory."""
+    """Return prompt layer L2, how to use memory."""
     return Layer(name="L2", title="How to use memory", opening=_MEMORY_INSTRUCTIONS, recalled=False)
 
 
 def numbers_layer() -> Layer:
-    """Return L3: how to handle numbers."""
+    """Return prompt layer L3, how to handle numbers."""
     return Layer(name="L3", title="Numbers", opening=_NUMBER_INSTRUCTIONS, recalled=False)
 
 
@@ -86,7 +86,7 @@ class ReadLayers:
 
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
-    """Read all layers together: in three round trips, or two where the index already holds the rows it finds."""
+    """Read all prompt layers together, in two or three round trips."""
     conversation, identity, recollection, (spine, todos), engagement_state = await tx.gather(
         _read_conversation(tx, request, boundary, turn_id),
         _read_identity(tx, request),
@@ -155,7 +155,7 @@ async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
 
 
 def _conversation_layer(items: tuple[LayerItem, ...]) -> Layer:
-    """Return L6, from two rooms: spine and todos come from memory, the summaries from the sessions."""
+    """Return prompt layer L6, the conversation so far: spine, todos and summaries."""
     return Layer(
         name="L6",
         title="The conversation so far",
@@ -210,7 +210,7 @@ async def assemble_context(
     budget: int | None = None,
     turn_id: str | None = None,
 ) -> AssembledContext:
-    """Return system prompt and recent messages for a request; a turn already stored is left out of them."""
+    """Return system prompt and recent messages for a request, without the messages of a turn stored already."""
     read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
     return AssembledContext(

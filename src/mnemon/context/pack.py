@@ -60,7 +60,7 @@ class _KeptItem:
 
 
 def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
-    """Return the system prompt cut to the budget: items of the lowest value go first, and the pack lists them.
+    """Return the system prompt cut to the budget, items of lowest value first, with a list of what was left out.
 
     Three steps, each only if the one before it did not save enough: items beyond their layer's reserve, then those
     within it, then the urgent ones.
@@ -106,7 +106,7 @@ def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_K
 def _fit_budget(
     layers: Sequence[Layer], kept: list[_KeptItem], budget: int, left_out: list[OmittedItem]
 ) -> list[_KeptItem]:
-    """Drop the least valuable items, and those that depend on them, until all layers fit the whole budget."""
+    """Return the items without the least valuable ones, and those that depend on them, so that all layers fit."""
     remaining = list(kept)
     while remaining and _total_tokens(layers, remaining) > budget:
         held: Counter[int] = Counter()
@@ -152,7 +152,7 @@ def _frame_tokens(layer: Layer) -> int:
 
 
 def _item_tokens(layer: Layer, item: LayerItem) -> int:
-    """Return the tokens that an item takes in its layer."""
+    """Return the number of tokens that an item takes in its layer."""
     # One for the line break.
     return estimate_tokens(_format_item(layer, item)) + 1
 

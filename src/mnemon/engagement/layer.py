@@ -70,7 +70,7 @@ def document_layer(document: Engagement, message: str = "") -> Layer:
 
 
 def layer_opening(document: Engagement) -> str:
-    """Return the text that opens the engagement in the prompt: the week, how it biases the reply, how to use it."""
+    """Return the text that opens the engagement in the prompt: the week, and how to use what follows."""
     row = week.week_rules(document.week)
     return (
         f"The engagement is in week {document.week} ({row.work}). {row.bias} Use what follows to calibrate your "

@@ -43,5 +43,5 @@ def quoted_fact_fault(
 
 
 def stored_content(content: str, found: Quotation) -> str:
-    """Return the fact as it is kept: a rounded figure as the source's own."""
+    """Return the fact as it is stored: rounded figures replaced by the source's exact ones."""
     return restore_figures(content, [found.passage.text])
