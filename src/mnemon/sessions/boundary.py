@@ -97,8 +97,12 @@ def place_message(
 
 def _resume_session(ended: Session, at: datetime, boundary: SessionBoundary) -> BeginSession:
     """Return the placement in a new session that resumes this one, with its agent state if it ended lately."""
-    lately = at - session_end(ended, boundary) < boundary.carry
-    return BeginSession(resumed_from=ended.id, carries_from=ended.id if lately else None)
+    return BeginSession(resumed_from=ended.id, carries_from=ended.id if hands_on_state(ended, at, boundary) else None)
+
+
+def hands_on_state(earlier: Session, at: datetime, boundary: SessionBoundary) -> bool:
+    """Say whether a session that begins at this time takes over the agent state of the earlier one."""
+    return at - session_end(earlier, boundary) < boundary.carry
 
 
 def _session_to_resume(at: datetime, newest_first: Sequence[Session], boundary: SessionBoundary) -> Session | None:

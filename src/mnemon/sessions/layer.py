@@ -32,16 +32,18 @@ class SessionPosition:
 
 async def find_position(tx: Tx, request: LayerRequest, boundary: SessionBoundary) -> SessionPosition:
     """Return the session in which the message to be answered is placed, or would be if it came now."""
+    named = None
     if request.session_id is not None:
         found = await store.find_session(tx, request.scope, request.session_id)
-        named = await store.follow_conversation(tx, found[1], found[0], request.now, boundary) if found else None
+        named = found[0] if found else None
         placed = place_message(request.now, [], boundary, named)
     else:
         placed = place_message(
             request.now, await store.list_sessions_around(tx, request.scope, request.now, boundary), boundary
         )
     if isinstance(placed, BeginSession):
-        return SessionPosition(session_id=None, taken_up=placed.resumed_from, carries_from=placed.carries_from)
+        source = await store.find_state_source(tx, request.scope, placed, named, request.now, boundary)
+        return SessionPosition(session_id=None, taken_up=placed.resumed_from, carries_from=source)
     return SessionPosition(session_id=placed.session.id, taken_up=placed.session.resumed_from)
 
 

@@ -134,10 +134,7 @@ async def _candidate_sessions(
 ) -> tuple[Scope, Session | None, Sequence[Session]]:
     """Return the turn's scope, the named session, and the sessions that a message of this time may belong to."""
     scope, named = await find_named_session(tx, scope, session_id)
-    if named is not None:
-        named = await store.follow_conversation(tx, scope, named, at, boundary)
-        return scope, named, [named]
-    return scope, None, await store.list_sessions_around(tx, scope, at, boundary)
+    return scope, named, [named] if named else await store.list_sessions_around(tx, scope, at, boundary)
 
 
 async def _enter_session(
@@ -152,8 +149,10 @@ async def _enter_session(
     placed = place_message(arrival.at, [] if named else known, boundary, named)
     if isinstance(placed, BeginSession):
         await _end_stale_sessions(tx, scope, arrival.at, known, boundary)
+        # Before the new session is there: it is the latest that resumed the named one.
+        source = await store.find_state_source(tx, scope, placed, named, arrival.at, boundary)
         entered = await store.begin_session(tx, scope, arrival, resumed_from=placed.resumed_from)
-        entered = replace(entered, carries_from=placed.carries_from)
+        entered = replace(entered, carries_from=source)
     else:
         entered = await store.continue_session(tx, scope, placed.session.id, arrival)
         # The job that closes it is queued already, and postpones itself while the session is active.

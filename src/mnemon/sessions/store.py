@@ -9,7 +9,7 @@ from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
-from mnemon.sessions.boundary import SessionBoundary, has_ended
+from mnemon.sessions.boundary import BeginSession, SessionBoundary, hands_on_state, has_ended
 from mnemon.sessions.session import EndedBy, Session
 from mnemon.sessions.summary import SessionSummary
 
@@ -40,14 +40,25 @@ async def find_session(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, 
 
 
 async def follow_conversation(tx: Tx, scope: Scope, named: Session, at: datetime, boundary: SessionBoundary) -> Session:
-    """Return the session in which the named one's conversation is at this time: itself until it ends, then its heir.
-
-    So a caller who goes on naming an ended session stays in the one that resumed it.
-    """
+    """Return the session in which the named one's conversation is at this time: itself until it ends, then its heir."""
     if not has_ended(named, at, boundary):
         return named
     row = await _heir_row(tx, scope, named.id, before=at + boundary.idle)
     return named if row is None else session_from_row(row)
+
+
+async def find_state_source(
+    tx: Tx, scope: Scope, placed: BeginSession, named: Session | None, at: datetime, boundary: SessionBoundary
+) -> str | None:
+    """Return the session whose agent state a new session takes over; None for none.
+
+    That is the one it resumes. A caller may go on naming an ended session, though, and begin a new one with each
+    message: then it is the latest of those.
+    """
+    if named is None:
+        return placed.carries_from
+    latest = await follow_conversation(tx, scope, named, at, boundary)
+    return latest.id if hands_on_state(latest, at, boundary) else None
 
 
 async def find_heir(tx: Tx, scope: Scope, session_id: str) -> str | None:
