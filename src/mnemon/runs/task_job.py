@@ -28,6 +28,7 @@ from mnemon.runs.adapter import (
 )
 from mnemon.runs.agent import Adapter, Agent
 from mnemon.runs.card import CardDefinition
+from mnemon.runs.card_coercion import coerce_answer
 from mnemon.runs.card_filling import fill_card
 from mnemon.runs.prompt import prompt_with_reports, system_prompt
 from mnemon.runs.run import FINAL_STATUSES, RunStatus, RunUsage, TaskRecord, require_transition
@@ -271,7 +272,7 @@ class AgentTaskJob(Generic[R]):
         if plan.card is None:
             return TaskEnding(outcome=outcome, usage=usage)
         try:
-            values = fill_card(plan.card, outcome.answer or {})
+            values = fill_card(plan.card, coerce_answer(plan.card, outcome.answer or {}))
         except MnemonError as error:
             return _failed_ending(error, usage)
         await emit(RunEvent(type=RunEventType.CARD, data={"card": plan.card.type, "values": values}))
