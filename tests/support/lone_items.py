@@ -80,9 +80,7 @@ def kinds_in(folder: Path) -> dict[str, JobKind]:
 
         return run
 
-    def kind(
-        name: str, *, group: SlotGroup = SlotGroup.UPKEEP, limit: timedelta = DEFAULT_TIME_LIMIT
-    ) -> JobKind:
+    def kind(name: str, *, group: SlotGroup = SlotGroup.UPKEEP, limit: timedelta = DEFAULT_TIME_LIMIT) -> JobKind:
         return JobKind(name=name, run=noting(getattr(works, name)), group=group, time_limit=limit)
 
     every = (

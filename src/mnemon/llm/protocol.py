@@ -60,6 +60,8 @@ class LlmQuestion:
     purpose: Purpose
     by_rule: Callable[[], Json]
     """Returns the answer in offline mode."""
+    max_tokens: int | None = None
+    """The most tokens that a sensible answer takes: a runaway one is cut there. None: the server's own limit."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -161,7 +161,7 @@ async def _ask_in_calls(model: Llm, turn: Turn, due: Sequence[DueSection], optio
 
 
 async def _ask_alone(model: Llm, turn: Turn, one: DueSection, options: AskOptions) -> SectionAnswers:
-    """Return the answer for one section; a question that is too long is asked again with long messages cut."""
+    """Return the answer for one section; if it is too long, ask again with long messages cut and no limit."""
     with suppress(ModelOverrun):
         return await _ask_together(model, turn, [one], options)
     return await _ask_together(model, turn, [one], replace(options, budget=options.budget // 2), whole=False)
@@ -171,7 +171,7 @@ async def _ask_together(
     model: Llm, turn: Turn, due: Sequence[DueSection], options: AskOptions, *, whole: bool = True
 ) -> SectionAnswers:
     """Return the model's answers for the sections, in one call, and one more for what is unusable or refused."""
-    ask = partial(build_question, turn, due, sight=options.sight, budget=options.budget, whole=whole)
+    ask = partial(build_question, turn, due, sight=options.sight, budget=options.budget, whole=whole, limited=whole)
     first = await model.answer(await run_off_loop(turn.size, ask))
     value = resolve_answer(turn, due, storable_json(first.value))
     taken = parse_answer(due, value)

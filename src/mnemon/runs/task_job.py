@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Contended, DatabaseDown, MnemonError
-from mnemon.jobs.kind import Attempt, DEFAULT_TIME_LIMIT, JobKind, SlotGroup
+from mnemon.jobs.kind import DEFAULT_TIME_LIMIT, Attempt, JobKind, SlotGroup
 from mnemon.jobs.work import LeaseLost, WorkItem, WorkRetryPolicy
 from mnemon.runs import agent_store, store
 from mnemon.runs.active_memory import MemoryStart
