@@ -20,6 +20,12 @@ TurnsOption = Annotated[
     int | None,
     typer.Option("--turns", min=1, help="Play only so many turns, the same ones each time. Default: all."),
 ]
+FromOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from", exists=True, dir_okay=False, help="A file with labelled turns of your own, in the same form."
+    ),
+]
 ShowOption = Annotated[bool, typer.Option("--show", help="Print on stderr what was kept of each turn.")]
 
 
@@ -28,11 +34,13 @@ def register(app: typer.Typer) -> None:
     app.command("eval")(evaluate)
 
 
-def evaluate(turns: TurnsOption = None, show: ShowOption = False, as_json: JsonOption = False) -> None:
+def evaluate(
+    turns: TurnsOption = None, own: FromOption = None, show: ShowOption = False, as_json: JsonOption = False
+) -> None:
     """Score the model that reflects on turns, on labelled conversations. Uses a database of its own and removes it."""
     settings = settings_from_flags()
     model = settings.reflection_model or settings.model
-    score = run(_evaluate_model(settings, turns, show))
+    score = run(_evaluate_model(settings, turns, own, show))
     from mnemon.cli.evaluation.report import report_json, report_rows
 
     if as_json:
@@ -46,18 +54,18 @@ def evaluate(turns: TurnsOption = None, show: ShowOption = False, as_json: JsonO
     out.print(table)
 
 
-async def _evaluate_model(settings: "Settings", most: int | None, show: bool) -> "Score":
+async def _evaluate_model(settings: "Settings", most: int | None, file: Path | None, show: bool) -> "Score":
     """Play the labelled turns, or `most` of them, in a throw-away database; return the score."""
     from tempfile import TemporaryDirectory
 
     from mnemon.app import make_services
-    from mnemon.cli.evaluation.labels import choose_scenes, read_scenes
+    from mnemon.cli.evaluation.labels import TURNS_FILE, choose_scenes, read_scenes
     from mnemon.cli.services import ensure_database, migrate_to_current
     from mnemon.logs import configure_logs
 
     # The log would break the progress bar, which is on stderr too.
     configure_logs("ERROR")
-    scenes = choose_scenes(read_scenes(), most)
+    scenes = choose_scenes(read_scenes(file or TURNS_FILE), most)
     with TemporaryDirectory(prefix="mnemon-eval-") as folder:
         own = settings.model_copy(update={**_OWN_DATABASE, "data_dir": Path(folder, "data")})
         async with ensure_database(own, create=True) as url:

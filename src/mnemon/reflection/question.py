@@ -77,6 +77,8 @@ def build_question(
         purpose=Purpose.REFLECTION,
         by_rule=by_rule,
         max_tokens=answer_limit(turn, wanted) if limited else None,
+        # What was said does not vary. A second answer may: the likeliest words were refused.
+        temperature=None if correction.sections else 0.0,
     )
 
 

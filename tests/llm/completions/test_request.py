@@ -59,16 +59,24 @@ def question(made: RequestEncoder, schema: Json, title: str = "Spine") -> Json:
         (bodies("openai", "o4-mini"), None),
     ],
 )
-def test_an_answer_is_limited_under_the_servers_own_name_unless_the_model_reasons(
+def test_an_answer_is_limited_and_the_likeliest_unless_the_model_reasons(
     made: RequestEncoder, option: str | None
 ) -> None:
     asked = LlmQuestion(
-        title="Reflection", schema={}, system="", prompt="Hi.", purpose=Purpose.REFLECTION, by_rule=dict, max_tokens=700
+        title="Reflection",
+        schema={},
+        system="",
+        prompt="Hi.",
+        purpose=Purpose.REFLECTION,
+        by_rule=dict,
+        max_tokens=700,
+        temperature=0.0,
     )
     body = json.loads(made.encode_question(asked))
-    assert {name: value for name, value in body.items() if name.startswith("max")} == ({option: 700} if option else {})
-    unlimited = json.loads(made.encode_question(replace(asked, max_tokens=None)))
-    assert not any(name.startswith("max") for name in unlimited)
+    shown = {name: value for name, value in body.items() if name.startswith("max") or name == "temperature"}
+    assert shown == ({option: 700, "temperature": 0.0} if option else {})
+    free = json.loads(made.encode_question(replace(asked, max_tokens=None, temperature=None)))
+    assert not any(name.startswith("max") or name == "temperature" for name in free)
 
 
 @pytest.mark.parametrize("made", [OPENAI, ENDPOINT, OLLAMA])

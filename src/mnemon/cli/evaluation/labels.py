@@ -111,7 +111,11 @@ def read_scenes(path: Path = TURNS_FILE) -> list[Scene]:
                 head = line[1:].strip()
         elif line.strip() and not line.startswith("#"):
             lines.append((number, line))
-    return [*scenes, _make_scene(who, head, lines)]
+    if head:
+        scenes.append(_make_scene(who, head, lines))
+    if not any(scene.turns for scene in scenes):
+        raise Invalid(f"{path.name} holds no labelled turns. docs/evaluation.md shows their form.")
+    return scenes
 
 
 def choose_scenes(scenes: Sequence[Scene], most: int | None) -> list[Scene]:

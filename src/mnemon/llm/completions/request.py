@@ -237,6 +237,8 @@ class RequestEncoder:
         # Not for a model that reasons: its thoughts count too, and would leave nothing for the answer.
         if question.max_tokens is not None and self._server.sampling:
             parts += [b',"', self._server.limit.encode(), b'":', str(question.max_tokens).encode()]
+        if question.temperature is not None and self._server.sampling:
+            parts += [b',"temperature":', str(question.temperature).encode()]
         return b"".join((*parts, b"}"))
 
     def _encode_tool(self, name: str, description: str, schema: Json) -> bytes:
