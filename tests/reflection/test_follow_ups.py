@@ -43,7 +43,7 @@ CASES = (
     FollowUp(first="My dentist is Dr. Paulsen.", about="Paulsen", reply="Where is her practice?",
              then="Her practice is in Harstad.", fact="Paulsen's practice is in Harstad"),
     FollowUp(first="My neighbour Otto helps me.", about="Otto", reply="With what?",
-             then="He repairs old radios.", fact="Otto repairs old radios"),
+             then="He works at the bike shop.", fact="Otto works at the bike shop"),
     FollowUp(first="My wife is called Farah.", about="Farah", reply="Does she work?",
              then="She works at the port authority.", fact="Farah works at the port authority"),
     FollowUp(first="My flatmate is Jun.", about="Jun", reply="What does he study?",

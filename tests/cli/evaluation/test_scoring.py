@@ -126,7 +126,7 @@ def test_a_confidence_is_leaked_if_everyone_can_see_it() -> None:
 def test_todos_are_opened_and_closed() -> None:
     call = KeptTodo(id="t1", kind="commitment", content="Call the bank", open=True)
     swim = KeptTodo(id="t2", kind="habit", content="Swim", open=True)
-    wanted = turn(label(LabelKind.TODO, "commitment/thread", "bank"), label(LabelKind.OPTIONAL_TODO, "", "swim"))
+    wanted = turn(label(LabelKind.OPENED, "commitment/thread", "bank"), label(LabelKind.OPTIONAL_TODO, "", "swim"))
     opened = scored(wanted, Holdings(), Holdings(todos=(call, swim)))
     assert (opened.todos_told, opened.todos_found, opened.todos_kept, opened.todos_right) == (1, 1, 1, 1)
     assert scored(wanted, Holdings(), Holdings(todos=(replace(call, kind="habit"),))).todos_found == 0

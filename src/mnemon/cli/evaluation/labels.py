@@ -28,7 +28,7 @@ class LabelKind(StrEnum):
     """A memory of this persona alone says this."""
     ENDED = "ends"
     """No current memory says this any more."""
-    TODO = "todo"
+    OPENED = "todo"
     """An open todo says this."""
     OPTIONAL_TODO = "maytodo"
     """A todo may say this, or not."""

@@ -266,7 +266,7 @@ def _is_allowed(fact: KeptFact, turn: LabelledTurn) -> bool:
 
 def _score_todos(turn: LabelledTurn, before: Holdings, after: Holdings) -> Score:
     """Return the counts of todos that were opened and closed; junk are those that tell nothing labelled."""
-    told = turn.labels_of(LabelKind.TODO)
+    told = turn.labels_of(LabelKind.OPENED)
     new = [one for one in after.todos if one.id not in {held.id for held in before.todos}]
     right = [one for one in new if any(_is_todo(one, label) for label in told)]
     optional = [*turn.labels_of(LabelKind.OPTIONAL_TODO), *turn.labels_of(LabelKind.CLOSED)]
