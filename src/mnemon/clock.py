@@ -50,7 +50,7 @@ class ManualClock:
     """A clock that a test sets and advances."""
 
     def __init__(self, start: datetime) -> None:
-        """Start at this time and stand still."""
+        """Start at this time and do not advance by itself."""
         self._now = start
 
     def now(self) -> datetime:

@@ -195,12 +195,12 @@ class Settings(BaseSettings):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the server listens on this machine's loopback address only."""
+        """Say whether the server listens on this machine's loopback address only."""
         return self.host in {"127.0.0.1", "::1", "localhost"} or self.host.startswith("127.")
 
 
 def plain_values(settings: Settings) -> dict[str, Any]:
-    """Return every setting as JSON can carry it, secrets in clear text: only for a pipe to a child process."""
+    """Return every setting as JSON, secrets in clear text, to be piped to a child process and nowhere else."""
     values = settings.model_dump(mode="json")
     secrets = {name: value for name in values if isinstance(value := getattr(settings, name), SecretStr)}
     return {**values, **{name: value.get_secret_value() for name, value in secrets.items()}}

@@ -71,7 +71,7 @@ async def import_user(
 
 
 def _admission_rule(door: Door) -> AdmitRow:
-    """Return the check on an import's rows: all pass, or for a bound key only what it could have written itself."""
+    """Return the check on an import's rows: with a bound key, only rows that the key could have written itself pass."""
     if door.principal.bound_user is None:
         return admit_any_row
     return bound_key_rule(agent_state=door.has_grant(Grant.AGENT_STATE_WRITE))

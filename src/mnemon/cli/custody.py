@@ -40,6 +40,7 @@ def export(
         user, file = _person_and_file(person_or_file, into, named)
 
     async def write_export(client: "Mnemon") -> int:
+        """Write the export to the file or standard output; return the number of bytes written to a file."""
         if file is None:
             # The same values with control characters as JSON escapes: safe to show in a terminal.
             async for line in client.export(user):

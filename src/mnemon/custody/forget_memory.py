@@ -51,27 +51,27 @@ class ForgetTarget:
 
     @property
     def memory_ids(self) -> list[str]:
-        """Ids of the memories to forget, without the folds (memories merged from several) made from them."""
+        """Return the ids of the memories to forget, without the folds (memories merged from several) made from them."""
         return [str(row["id"]) for row in self.memories]
 
     @property
     def removed_ids(self) -> list[str]:
-        """Ids of all memories that are deleted, folds (memories merged from several) included."""
+        """Return the ids of all memories to delete, folds (memories merged from several) included."""
         return [*self.memory_ids, *(str(row["id"]) for row in self.folds)]
 
     @property
     def contents(self) -> list[str]:
-        """Every text the forgotten memories ever had, earlier versions included."""
+        """Return every text the forgotten memories ever had, earlier versions included."""
         return [text for row in self.memories for text in (row["content"], *row["earlier"])]
 
     @property
     def quotes(self) -> list[str]:
-        """The quotes from messages on which the forgotten memories are based."""
+        """Return the quotes from messages on which the forgotten memories are based."""
         return [str(row["quote"]) for row in self.grounds]
 
     @property
     def spans(self) -> tuple[TextSpan, ...]:
-        """Where the forgotten memories' quotes are in messages: message id, start and end."""
+        """Return where in messages the forgotten memories' quotes are: message id, start and end."""
         return tuple(TextSpan(message_id=r["message_id"], start=r["starts"], end=r["ends"]) for r in self.grounds)
 
     def traces_besides(self, kept: Sequence[str]) -> ForgottenTraces:

@@ -120,7 +120,7 @@ def _row_key(table: OwnedTable, row: Row) -> list[object]:
 async def _redact_replies(
     tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
 ) -> None:
-    """Redact the traces in replies stored for retries; in the person's own, uncertain traces too."""
+    """Redact the traces in replies stored for retries; in the person's own replies, uncertain traces as well."""
     certain = traces.certain_traces()
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
@@ -134,7 +134,7 @@ async def _redact_replies(
 
 
 async def _redact_work_errors(tx: Tx, scope: Scope, traces: ForgottenTraces, tally: ForgetTally) -> None:
-    """Redact the traces in jobs' stored errors; in those of the person's own jobs, uncertain traces too.
+    """Redact the traces in jobs' stored errors; in errors of the person's own jobs, uncertain traces as well.
 
     A model's error quotes nothing (`llm/failure.py`), but rows that an earlier version wrote may.
     """

@@ -52,12 +52,12 @@ class OwnedTable:
 
     @property
     def is_personal(self) -> bool:
-        """Whether the table's rows belong to one person, not only to the organization."""
+        """Say whether the table's rows belong to one person, not only to the organization."""
         return set(OWNER_COLUMNS) <= set(self.columns)
 
     @cached_property
     def text_columns(self) -> tuple[str, ...]:
-        """The table's columns that may hold a person's words."""
+        """Return the table's columns that may hold a person's words."""
         wordy = {"text", "jsonb", "json", "text[]", "character varying"}
         return tuple(c for c, t in zip(self.columns, self.types, strict=True) if t in wordy and c not in self.key)
 
@@ -67,7 +67,7 @@ class OwnedTable:
 
     @cached_property
     def export_columns(self) -> tuple[str, ...]:
-        """The table's columns an export carries: all but owner and revision, which an import sets anew."""
+        """Return the columns of an export: all but owner and revision, which an import sets anew."""
         return tuple(c for c in self.columns if c not in OWNER_COLUMNS and c != "revision" and c not in self.identities)
 
 

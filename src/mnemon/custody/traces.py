@@ -85,13 +85,13 @@ class ForgottenTraces:
 
     @cached_property
     def _phrase_runs(self) -> tuple[str, ...]:
-        """The forgotten phrases that are specific enough, each as its case-folded words between blanks."""
+        """Return the forgotten phrases that are specific enough, each as its case-folded words joined by spaces."""
         found = {tuple(_WORD.findall(phrase)) for phrase in self.phrases}
         return tuple(_word_run(map(str.casefold, one)) for one in sorted(found) if _is_specific_enough(one))
 
     @cached_property
     def _folded_marks(self) -> frozenset[str]:
-        """The marks (identifying words), case-folded: lower case alone misses letters such as ß."""
+        """Return the marks (identifying words), case-folded: lower case alone misses letters such as ß."""
         return frozenset(mark.casefold() for mark in self.marks)
 
     def _is_marked(self, word: str) -> bool:
@@ -100,7 +100,7 @@ class ForgottenTraces:
 
     @cached_property
     def search_hints(self) -> tuple[str, ...]:
-        """Words of which every text with a trace contains at least one; for finding such texts in the database."""
+        """Return words of which every text with a trace contains at least one, to search for in the database."""
         # One word of a phrase stands for it, since every text with the phrase has it. By a common one, as `lives`, most
         # of a person's messages would be read and searched for nothing.
         standing = {
@@ -112,7 +112,7 @@ class ForgottenTraces:
         return tuple(sorted({form for word in spelt for form in (word, word.upper(), word.title())}))
 
     def certain_traces(self) -> "ForgottenTraces":
-        """Return only the traces that no one else's words can be: for texts that the organization shares."""
+        """Return only the traces that can be nobody else's words, for texts that the organization shares."""
         phrases = tuple(p for p in self.phrases if len(words_of(p)) >= 4 or any(map(is_distinctive, words_of(p))))
         return ForgottenTraces(phrases=phrases, marks=frozenset(filter(is_distinctive, self.marks)), copies=self.copies)
 

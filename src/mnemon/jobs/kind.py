@@ -26,7 +26,7 @@ class Attempt:
         limit: timedelta = DEFAULT_TIME_LIMIT,
         on_progress: Callable[[], None] | None = None,
     ) -> None:
-        """Make an attempt at a claimed work item, with the timeout that its handler may extend."""
+        """Begin an attempt at a claimed work item, with the timeout that its handler may extend."""
         self.item = item
         self.settled = False
         """Whether the handler settled or repeated the work itself, in its own transaction."""
@@ -55,7 +55,7 @@ class Attempt:
         self.settled = True
 
     async def repeat(self, tx: Tx, *, after: timedelta) -> None:
-        """Make the work due again after this time: a schedule's next slot, or because it is not ready yet."""
+        """Make the work due again after this time, for a schedule's next slot or because it is not ready."""
         # A repetition is no failure, so its attempts count from zero.
         await store.release_work(tx, self.item, due_at=tx.now + after, attempts=0, error=None)
         self.settled = self.repeated = True

@@ -43,11 +43,11 @@ _RECORD_TRIES = 6
 """How often to try to write an outcome while the database is unavailable; then the lease is left to run out."""
 
 
-async def _do_nothing(attempt: Attempt) -> None:
-    """Handle an expired reservation by doing nothing: the runner settles the item, which is all there is to do."""
+async def _ignore_reservation(attempt: Attempt) -> None:
+    """Do nothing about an expired reservation: the runner settles the item itself."""
 
 
-_EXPIRED_RESERVATION = JobKind(name=store.RESERVATION, run=_do_nothing)
+_EXPIRED_RESERVATION = JobKind(name=store.RESERVATION, run=_ignore_reservation)
 """A reservation is only claimed after its lease ran out, when its holder is gone; settling it deletes the row."""
 
 
@@ -65,7 +65,7 @@ class Runner:
         isolation: Isolation | None = None,
         on_progress: Callable[[], None] | None = None,
     ) -> None:
-        """Take the database and the kinds of work to run; nothing runs before `run_in_background` or `drain`."""
+        """Keep the database and the kinds of work to run; nothing runs before `run_in_background` or `drain`."""
         self._db = db
         self._clock = clock
         self._kinds = {**kinds, store.RESERVATION: _EXPIRED_RESERVATION}
@@ -200,7 +200,7 @@ class Runner:
         await end_tasks(*self._running, again_s=5.0)  # lets each write that it hands its item back
 
     def _on_attempt_end(self, task: asyncio.Task[None]) -> None:
-        """Forget the task of an ended attempt, wake the runner, and log an error of the runner itself."""
+        """Discard the task of an ended attempt, wake the runner, and log an error of the runner itself."""
         self._running.discard(task)
         self._ended += 1
         self._wake.set()
@@ -212,7 +212,6 @@ class Runner:
     async def _run_attempt(self, item: WorkItem) -> None:
         """Run one attempt at the item, and record in the database and log how it ended."""
         kind = self._kinds[item.kind]
-        item_log = _item_log(item)
         started = asyncio.get_running_loop().time()
         outcome: str | None = "left_to_lease"
         detail = None
@@ -230,7 +229,7 @@ class Runner:
         finally:
             ms = round((asyncio.get_running_loop().time() - started) * 1000, 1)
             if outcome is not None:
-                _log_outcome(item_log.bind(ms=ms), outcome, detail)
+                _log_outcome(item, outcome, detail, ms=ms)
 
     async def _run_item(self, item: WorkItem, kind: JobKind) -> str | None:
         """Run the work item here or in a child process; return its outcome, or None where the child recorded it."""
@@ -359,8 +358,9 @@ def _item_log(item: WorkItem) -> structlog.stdlib.BoundLogger:
     return item_log
 
 
-def _log_outcome(item_log: structlog.stdlib.BoundLogger, outcome: str, error: Exception | None) -> None:
-    """Log the end of an attempt in one line `work_finished`, with the next step where it failed."""
+def _log_outcome(item: WorkItem, outcome: str, error: Exception | None, *, ms: float) -> None:
+    """Log the end of an item's attempt in one line `work_finished`, with the next step where it failed."""
+    item_log = _item_log(item).bind(ms=ms)
     if error is None:
         item_log.info("work_finished", outcome=outcome)
         return
@@ -369,6 +369,6 @@ def _log_outcome(item_log: structlog.stdlib.BoundLogger, outcome: str, error: Ex
         "work_finished",
         outcome=outcome,
         error=code,
-        next_step=next_step_after(outcome, error),
+        next_step=next_step_after(outcome, error, item),
         exc_info=None if isinstance(error, MnemonError) else error,
     )

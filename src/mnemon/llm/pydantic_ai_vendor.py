@@ -267,7 +267,7 @@ class LibraryVendor:
 
 
 def _answer_parameters(model: Model, question: LlmQuestion) -> ModelRequestParameters:
-    """Return how to request the schema: natively where the model can, otherwise as the one tool it must call."""
+    """Return the request parameters for the schema: native output if the model has it, else one tool it must call."""
     strict = is_strict(question.schema) or None
     # Natively first: a local model of 1.5 billion parameters failed every answer by tool (decision 10).
     if model.profile.get("supports_json_schema_output", False):

@@ -56,5 +56,5 @@ def _lacks_subject(content: str, label: str) -> bool:
 
 
 def stored_content(content: str, found: Quotation) -> str:
-    """Return the fact as it is kept: a rounded figure as the source's own."""
+    """Return the fact as it is stored: rounded figures replaced by the source's exact ones."""
     return restore_figures(content, [found.passage.text])

@@ -46,19 +46,19 @@ async def with_claims(tx: Tx, scope: Scope, keys: Iterable[str], facts: Iterable
 
 
 async def without_slot(tx: Tx, scope: Scope) -> list[StoredMemory]:
-    """Return the person's memories that have not been read yet as a value of an attribute."""
+    """Return the person's memories whose slot (entity and attribute) was not computed yet."""
     rows = await tx.fetch_all(SQL["without_slot"], **scope.owner_params, most=_MOST_UNREAD)
     return [memory_of(row) for row in rows]
 
 
 async def set_slots(tx: Tx, scope: Scope, slots: Sequence[tuple[str, str]]) -> None:
-    """Store the slot of each memory, given as id and slot."""
+    """Store the slots (entity and attribute) of memories, given as pairs of memory id and slot."""
     if slots:
         await tx.execute_many(SQL["set_slot"], [{**scope.owner_params, "id": id_, "slot": slot} for id_, slot in slots])
 
 
 async def in_slots(tx: Tx, scope: Scope, slots: Sequence[str]) -> list[StoredMemory]:
-    """Return the memories in these slots that the scope's persona may see."""
+    """Return the memories with one of these slots (entity and attribute) that the scope's persona may see."""
     if not slots:
         return []
     rows = await tx.fetch_all(SQL["in_slots"], **scope.owner_params, persona_id=scope.persona_id, slots=list(slots))
@@ -109,7 +109,7 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
 
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Return the same memories, each with the latest messages in which its current text was said."""
+    """Return the memories, each with the latest messages in which its current text was said."""
     quotes = await recorded_quotes(tx, scope, [one.id for one in memories], most=MOST_PROVENANCE)
     return [with_own_quotes(one, quotes.get(one.id, ())) async for one in with_pauses(memories, _ROWS_BETWEEN_PAUSES)]
 
@@ -286,7 +286,7 @@ _QUOTE_COLUMNS = ("content_hash", "turn_id", "message_id", "starts", "ends", "qu
 def _quote_of(
     digest: str, turn_id: str, message_id: str, start: int, end: int, quote: str, at: datetime
 ) -> RecordedQuote:
-    """Return a recorded quote from its columns, in the order of `_QUOTE_COLUMNS`."""
+    """Return a quote's columns, in the order of `_QUOTE_COLUMNS`, as a RecordedQuote."""
     said = Provenance(turn_id=turn_id, message_id=message_id, start=start, end=end, quote=quote, at=at)
     return RecordedQuote(content_hash=digest, provenance=said)
 

@@ -26,12 +26,12 @@ def quote_tombstone(scope: Scope, quote: str) -> bytes:
 
 
 def place_tombstone(scope: Scope, turn_id: str, memory_key: str) -> bytes:
-    """Return the hash of the turn and the memory key, so that another wording of the same fact is refused too."""
+    """Return the hash of turn and memory key that keeps a forgotten fact from returning in other words."""
     return _person_hash(scope, "place", f"{turn_id}\0{memory_key}")
 
 
 def tombstones_of(scope: Scope, fact: Fact) -> frozenset[bytes]:
-    """Return every hash under which a fact could have been forgotten."""
+    """Return every hash that would be among the tombstones if the fact was forgotten before."""
     stones = {content_tombstone(scope, fact.content)}
     # Without a quote the application states it, and only its content can be recognized.
     if fact.ground:

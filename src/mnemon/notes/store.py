@@ -97,7 +97,7 @@ async def _put_note(tx: Tx, scope: Scope, put: PutNote) -> NoteChangeResult:
 async def read_notes(
     tx: Tx, scope: Scope, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
 ) -> list[StoredNote | None]:
-    """Return the notes at these addresses, None for one that does not exist; `refresh` restarts their lives."""
+    """Return the notes at these addresses, None for a missing one; `refresh` restarts their time to live."""
     owner = scope.owner_params
     rows = [await tx.fetch_one_or_none(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
     found = [None if row is None else _note_from_row(row) for row in rows]

@@ -109,23 +109,23 @@ class _SchemaRef:
         self.schema = schema
 
     def __eq__(self, other: object) -> bool:
-        """Say whether both are the same object."""
+        """Say whether both references are to the same schema object."""
         return isinstance(other, _SchemaRef) and other.schema is self.schema
 
     def __hash__(self) -> int:
-        """Return the hash of the object's identity."""
+        """Return the hash of the schema object's identity."""
         return id(self.schema)
 
 
 @lru_cache(maxsize=64)
 def _build_schema(names: tuple[str, ...], schemas: tuple[_SchemaRef, ...]) -> Json:
-    """Return the answer's JSON schema, the same object each time: its encoding is kept by its identity."""
+    """Return the answer's JSON schema, cached, so that the same object is encoded only once."""
     properties = {name: ref.schema for name, ref in zip(names, schemas, strict=True)}
     return titled(QUESTION_TITLE, closed_object(**properties))
 
 
 def resolve_answer(turn: Turn, due: Sequence[DueSection], answer: Json) -> Json:
-    """Return the answer with the handles of the prompt replaced by what they stand for."""
+    """Return the answer with the prompt's handles (M1, H2) replaced by the ids they stand for."""
     names = turn_names(turn)
     briefs = {one.section.name: one.brief for one in due}
     return {

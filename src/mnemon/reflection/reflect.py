@@ -66,7 +66,7 @@ class SectionAnswers:
     """How many refused entries the model mended, by section name."""
 
     def plus(self, other: "SectionAnswers") -> "SectionAnswers":
-        """Return the answers of two calls for different sections."""
+        """Return these answers joined with those of a second call for other sections."""
         usages = [one.usage for one in (self, other) if one.usage is not None]
         return SectionAnswers(
             raw={**self.raw, **other.raw},
@@ -89,7 +89,7 @@ class AppliedAnswers:
 async def brief_sections(
     tx: Tx, turn: Turn, sections: Sequence[Section], reflection: Reflection
 ) -> tuple[list[DueSection], Reflection]:
-    """Return the open sections that have something to ask, and the reflection with zeros for the others."""
+    """Return the open sections that have something to ask, and the reflection with the others reported as empty."""
     due: list[DueSection] = []
     # Computed once here, in a thread for a long turn, and cached: the sections' statements are gathered below, and none
     # may wait for a thread then.
@@ -118,7 +118,7 @@ class AskOptions:
 async def ask_model(
     model: Llm, turn: Turn, due: Sequence[DueSection], kept: Mapping[str, Any], options: AskOptions | None = None
 ) -> SectionAnswers:
-    """Return the model's answers for the due sections, and those of a second call for what is unusable or refused.
+    """Return the model's answers for the due sections, asking once more for what is unusable or refused.
 
     They are asked for in one call, or each in its own: by the options, or where one call is too long for the model.
     Parts in `kept`, from an earlier attempt, are not asked for again.
@@ -170,7 +170,7 @@ async def _ask_alone(model: Llm, turn: Turn, one: DueSection, options: AskOption
 async def _ask_together(
     model: Llm, turn: Turn, due: Sequence[DueSection], options: AskOptions, *, whole: bool = True
 ) -> SectionAnswers:
-    """Return the model's answers for the sections, in one call, and one more for what is unusable or refused."""
+    """Return the model's answers for the sections, in one call, with a second one for what is unusable or refused."""
     ask = partial(build_question, turn, due, sight=options.sight, budget=options.budget, whole=whole, limited=whole)
     first = await model.answer(await run_off_loop(turn.size, ask))
     value = resolve_answer(turn, due, storable_json(first.value))
@@ -269,7 +269,7 @@ async def apply_answers(
 
 
 def _with_final_status(reflection: Reflection) -> Reflection:
-    """Return the reflection as done, or as failed with the reasons of its open sections."""
+    """Return the reflection marked as done, or as failed with the reasons of its open sections."""
     still_open = reflection.open_sections
     if not still_open:
         return replace(reflection, status=ReflectionStatus.DONE, error=None)
@@ -280,7 +280,7 @@ def _with_final_status(reflection: Reflection) -> Reflection:
 async def _apply_section(
     tx: Tx, turn: Turn, section: Section, given: SectionAnswers, reflection: Reflection, errors: list[Exception]
 ) -> Reflection:
-    """Return the reflection after one section's answer; an internal error is added to `errors`."""
+    """Apply one section's answer in a savepoint and return the reflection; an internal error goes into `errors`."""
     # An internal error is raised by the job only once the other sections are stored.
     internal = False
     try:
@@ -308,7 +308,7 @@ async def notify_sections(tx: Tx, turn: Turn, due: Sequence[DueSection], reason:
 
 
 async def _notify_section(tx: Tx, section: Section, turn: Turn, reason: str, detail: str) -> None:
-    """Tell the section that the turn got no usable answer for it, if it listens for that."""
+    """Notify a section that listens for failures that the model gave no usable answer for the turn."""
     if isinstance(section, FailureListener):
         await section.record_failure(tx, turn, reason, detail)
 
@@ -325,5 +325,5 @@ def reusable_answers(reflection: Reflection, due: Sequence[DueSection]) -> dict[
 
 
 def _section_parts(due: Sequence[DueSection], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return each section's part of the answer; one that was left out found nothing, an answer too."""
+    """Return each section's part of the answer; a part that was left out counts as an empty answer."""
     return {one.section.name: answer.get(one.section.name) for one in due}

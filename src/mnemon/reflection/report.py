@@ -109,7 +109,7 @@ class Reflection:
         return label in self.sections and self.sections[label].applied
 
     def with_section(self, label: str, report: SectionResult, *, due: bool = True, repaired: int = 0) -> "Reflection":
-        """Return the reflection with this section reported as applied."""
+        """Return the reflection with this section marked as applied, with its counts."""
         done = SectionReport(
             stored=report.stored,
             updated=report.updated,
@@ -125,12 +125,12 @@ class Reflection:
         )
 
     def with_fault(self, label: str, error: str, *, internal: bool = False) -> "Reflection":
-        """Return the reflection with this section open because of the error."""
+        """Return the reflection with this section left open because of the error."""
         fault = SectionReport(applied=False, error=error, internal=internal)
         return replace(self, sections={**self.sections, label: fault})
 
     def visible_to(self, grants: Collection[str]) -> "Reflection":
-        """Return the reflection as a reader with these grants may see it.
+        """Return the reflection without what a reader with these grants may not see.
 
         The model's answer is left out, and so is every rejected proposal about what the reader may not read.
         """

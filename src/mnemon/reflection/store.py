@@ -44,7 +44,7 @@ def mark_queued(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
 
 
 async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
-    """Return the turn's reflection; None if it was never queued."""
+    """Return the turn's reflection from the table `reflections`; None if it was never queued."""
     row = await tx.fetch_one_or_none(SQL["reflection"], **_key_columns(scope, turn_id))
     return None if row is None else _reflection_from_row(row)
 
@@ -69,7 +69,7 @@ async def count_reflected(tx: Tx, scope: Scope) -> tuple[int, int]:
 
 
 async def daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyReflectionUsage]:
-    """Return the tokens of each day since then on which reflections used any, oldest first."""
+    """Return the tokens that reflections used on each day since then, oldest first; days without any are left out."""
     return [
         DailyReflectionUsage(**row)
         for row in await tx.fetch_all(SQL["reflection_days"], org_id=scope.org_id, since=since)

@@ -84,7 +84,7 @@ class TaskKind(Protocol[R]):
         """Return a copy of the stored task as it is once it runs; nothing is stored."""
 
     def requeued_record(self, record: R) -> R | None:
-        """Return a copy of the stored task for when its worker stops; None when the stored one stays as it is."""
+        """Return a copy of the stored task for when its worker stops; None to leave the stored one unchanged."""
 
     async def store_record(self, tx: Tx, scope: Scope, record: R, *, code: str | None = None) -> None:
         """Store the task's new state and notify its watchers of the status, and of the code of its error."""
@@ -118,7 +118,7 @@ class TaskEnding:
 
     @property
     def status(self) -> RunStatus:
-        """The status with which the task ends: failed without an outcome, else succeeded."""
+        """Return the status with which the task ends: failed without an outcome, else succeeded."""
         return RunStatus.FAILED if self.outcome is None else RunStatus.SUCCEEDED
 
 
@@ -233,12 +233,13 @@ class AgentTaskJob(Generic[R]):
         return PreparedTask(record=running, plan=plan, start=given.start, task=task)
 
     async def _perform_in_time(self, scope: Scope, prepared: PreparedTask[R], recorder: EventRecorder) -> TaskEnding:
-        """Perform the task within its time limit and return how it ended, a failure included.
+        """Perform the task within its time limit and return how it ended; raise TaskStopped if cancelled meanwhile.
 
         Raises TaskStopped when the task was cancelled or deleted meanwhile.
         """
 
         async def read_status() -> RunStatus | None:
+            """Return the task's stored status; None if it was deleted."""
             async with self._db.tx(scope.org_id) as tx:
                 record = await self._kind.find_record(tx, scope, prepared.record.id)
             return record.status if record else None
@@ -257,6 +258,7 @@ class AgentTaskJob(Generic[R]):
         plan, spent = prepared.plan, RunUsage()
 
         async def convene_council() -> str:
+            """Consult the lead's specialists and return the task's prompt with their reports."""
             nonlocal spent
             reports, spent = await consult_council(
                 self._drivers, prepared.task.org_id, plan.council, emit, blind=plan.blind

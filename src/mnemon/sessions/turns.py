@@ -272,7 +272,7 @@ async def add_tool_results(
 
 
 async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
-    """Return a row of `turns` as a turn with its messages, which are read with a statement of their own."""
+    """Load the messages of a row of `turns` and return both as a StoredTurn."""
     scope = Scope(org_id=row["org_id"], user_id=row["user_id"], persona_id=row["persona_id"])
     turn_messages = await messages.list_turn_messages(tx, scope, row["id"])
     turn = Turn(

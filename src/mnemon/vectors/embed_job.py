@@ -67,7 +67,7 @@ class TextSource(Protocol):
 
 
 async def _no_check(tx: Tx) -> None:
-    """Do nothing: the default of `before` in `embed_batch`, for callers without a work row to lock."""
+    """Do nothing, as the default of `before` in `embed_batch`, for callers without a work row to lock."""
 
 
 async def embed_batch(
@@ -99,7 +99,7 @@ async def embed_batch(
 
 
 def job_kinds(services: Services, rooms: Sequence[TextSource]) -> tuple[JobKind, ...]:
-    """Return the kind of work that embeds the texts of these rooms, a person at a time."""
+    """Return the kind of work that embeds the texts of these sources, one person at a time."""
 
     async def run_embedding(attempt: Attempt) -> None:
         """Embed the texts of the person whose id is the work's key, batch by batch."""

@@ -92,7 +92,7 @@ class _SchemaNormalizer:
         self.strict = True
 
     def normalize_node(self, given: Any) -> Any:
-        """Return the schema node to send in place of this one; `given` is not changed."""
+        """Return the JSON schema's node in the form that OpenAI takes; `given` is not changed."""
         if not isinstance(given, dict):
             return given
         node = dict(given)

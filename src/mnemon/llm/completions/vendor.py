@@ -119,7 +119,7 @@ class CompletionsVendor:
 
     @contextmanager
     def _redact_key(self) -> Iterator[None]:
-        """Remove the API key from whatever error is raised inside: a server may quote a key that it refuses."""
+        """Remove the API key from errors raised inside the block, since a server may quote a refused key."""
         try:
             yield
         except REQUEST_ERRORS as error:
@@ -140,7 +140,7 @@ async def _read_body(response: httpx2.Response) -> bytes:
 
 
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
-    """Yield the response's bytes as they come. Raise UnusableAnswer when there are more than `most`."""
+    """Yield the response's bytes as they arrive; raise UnusableAnswer if there are more than `most`."""
     received = 0
     async for chunk in response.aiter_bytes():
         received += len(chunk)
@@ -150,7 +150,7 @@ async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[b
 
 
 async def _drain_stream(arriving: AsyncIterator[bytes]) -> None:
-    """Read the rest of the body, if that takes no longer than 0.2 s, so that the connection can be reused."""
+    """Read the rest of the body for up to 0.2 s, so that the connection can be reused."""
     with suppress(TimeoutError, httpx2.HTTPError):
         async with asyncio.timeout(_DRAIN_TIMEOUT_S):
             async for _ in arriving:

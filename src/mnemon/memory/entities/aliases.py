@@ -44,7 +44,7 @@ class Aliases:
         return key
 
     def member_keys(self, key: str) -> tuple[str, ...]:
-        """Return every stored key that is resolved to the same entity, the root first, then by name."""
+        """Return every stored key that means the same entity as this key: the root first, then by name."""
         root = self.resolve(key)
         known = set(self.links) | {link.target for link in self.links.values()}
         return (root, *sorted(one for one in known if one != root and self.resolve(one) == root))

@@ -120,7 +120,7 @@ async def _archive_removed(tx: Tx, scope: Scope, gone: Sequence[SeedEntry], want
 
 
 def _seed_keys(fact: Fact) -> tuple[str, str]:
-    """Return the keys under which an entry's memory can stand: its own, and that of earlier releases."""
+    """Return the keys that an entry's memory may have: its own, and that of earlier releases."""
     return own_key(complete_fact(fact)), key_of_fact(fact)
 
 
