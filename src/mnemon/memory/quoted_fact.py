@@ -42,12 +42,10 @@ def quoted_fact_fault(
         entity_is_person=entity is not None and entity.type is EntityType.PERSON,
         known=known,
     )
-    fault = support_fault(content, [found], StatementKind.FACT, subject)
-    if fault is not None and subject.entity_is_person and subject.entity and _lacks_subject(content, subject.entity):
+    if subject.entity_is_person and subject.entity and _lacks_subject(content, subject.entity):
         # Beside an entity "Handles the backend" says what "John handles the backend" says, and is judged as that.
-        named = f"{subject.entity} {content[:1].lower()}{content[1:]}"
-        return None if support_fault(named, [found], StatementKind.FACT, subject) is None else fault
-    return fault
+        content = f"{subject.entity} {content[:1].lower()}{content[1:]}"
+    return support_fault(content, [found], StatementKind.FACT, subject)
 
 
 def _lacks_subject(content: str, label: str) -> bool:
