@@ -122,7 +122,13 @@ class Settings(BaseSettings):
     embedder_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint, with `openai:…`.")
     embedder_api_key: SecretStr | None = Field(None, description="Key for the embedder's endpoint.")
 
-    worker_concurrency: int = Field(8, ge=1, le=256, description="Work items one worker runs at a time.")
+    worker_concurrency: int = Field(
+        8,
+        ge=1,
+        le=256,
+        description="Work items one worker runs at a time; when all are taken, one more of runs, "
+        "reflection, embedding or upkeep where nothing of it runs.",
+    )
     max_attempts: int = Field(
         8,
         ge=1,

@@ -98,7 +98,7 @@ def store_report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
         SQL["report_reflection"],
         **_key_columns(scope, reflection.turn_id),
         status=reflection.status,
-        sections=Jsonb({label: asdict(section) for label, section in reflection.sections.items()}),
+        sections=Jsonb({label: _section_json(section) for label, section in reflection.sections.items()}),
         rejected=Jsonb([asdict(one) for one in reflection.rejected]),
         error=reflection.error,
         now=tx.now,
@@ -119,6 +119,15 @@ async def mark_failed(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
 async def mark_parked(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
     """Mark the turn's reflection as parked: no more attempts are made automatically."""
     await tx.execute(SQL["park_reflection"], org_id=scope.org_id, turn_id=turn_id, error=error, now=tx.now)
+
+
+def _section_json(section: SectionReport) -> dict[str, Any]:
+    """Return a section's report as JSON to store."""
+    stored = asdict(section)
+    # The previous release cannot read a field that it does not know, and may still run beside this one.
+    if not section.repaired:
+        del stored["repaired"]
+    return stored
 
 
 def _reflection_from_row(row: Row) -> Reflection:
