@@ -133,17 +133,39 @@ def _bytewise_order(table: OwnedTable) -> Any:
 
 async def insert_rows(
     tx: Tx, scope: Scope, table: OwnedTable, found: Sequence[Mapping[str, Any]], *, revision: int
-) -> int:
-    """Insert the imported rows for this person; return how many were new. Existing rows are left as they are."""
+) -> list[Row]:
+    """Insert the imported rows for this person; return the new ones as stored. Existing rows are left as they are."""
     columns = [*table.export_columns, *(c for c in ("org_id", "user_id", "revision") if c in table.columns)]
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL(
         "insert into {table} ({names}) select {names} from jsonb_populate_recordset(null::{table}, %(rows)s) "
-        "where org_id = %(org_id)s and user_id = %(user_id)s on conflict do nothing"
+        "where org_id = %(org_id)s and user_id = %(user_id)s on conflict do nothing returning *"
     ).format(table=_table_name(table), names=names)
     # The owner last, so that a row cannot name another one; existing rows win over imported ones.
     owned = [{**row, "org_id": scope.org_id, "user_id": scope.user, "revision": revision} for row in found]
-    return await tx.execute(statement.as_string(), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
+    return await tx.fetch_all(statement.as_string(), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
+
+
+async def has_rows(tx: Tx, scope: Scope, table: OwnedTable) -> bool:
+    """Say whether the person has any row in this table."""
+    statement = sql.SQL("select 1 as one from {} where org_id = %(org_id)s and user_id = %(user_id)s limit 1").format(
+        _table_name(table)
+    )
+    rows = await tx.fetch_all(statement.as_string(), org_id=scope.org_id, user_id=scope.user)
+    return bool(rows)
+
+
+async def stored_keys(
+    tx: Tx, scope: Scope, table: OwnedTable, columns: Sequence[str], keys: Sequence[Sequence[Any]]
+) -> list[Row]:
+    """Return those of the keys, given as values of these columns, under which the person has a row in this table."""
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    statement = sql.SQL(
+        "select {names} from {table} where org_id = %(org_id)s and user_id = %(user_id)s "
+        "and ({names}) in (select {names} from jsonb_populate_recordset(null::{table}, %(rows)s))"
+    ).format(table=_table_name(table), names=names)
+    rows = [dict(zip(columns, key, strict=True)) for key in keys]
+    return await tx.fetch_all(statement.as_string(), rows=Jsonb(rows), org_id=scope.org_id, user_id=scope.user)
 
 
 async def ids_of_others(tx: Tx, scope: Scope, table: OwnedTable, ids: Sequence[str]) -> list[str]:
