@@ -37,7 +37,13 @@ def test_a_key_is_made_of_the_rows_values() -> None:
         {"turns": [{"session_id": "elsewhere", "seq": 9}]},
         {"messages": [{"turn_id": "t", "place": 1}, {"turn_id": "t", "place": 0}]},
         {"agent_states": [STATE], "agent_state_journal": [{"session_id": "s", "seq": 2}]},
-        {"entity_aliases": [{"alias": "a", "target": "b"}, {"alias": "b", "target": "c"}, {"alias": "d", "target": "b"}]},
+        {
+            "entity_aliases": [
+                {"alias": "a", "target": "b"},
+                {"alias": "b", "target": "c"},
+                {"alias": "d", "target": "b"},
+            ]
+        },
         {},
     ],
 )
@@ -63,9 +69,7 @@ def test_what_mnemon_writes_is_counted(tables: dict[str, list[dict[str, Any]]]) 
         ({"entity_aliases": [{"alias": a, "target": t} for a, t in ("xy", "ab", "ba")]}, 3),
     ],
 )
-def test_a_counter_that_gives_out_a_number_again_is_found(
-    tables: dict[str, list[dict[str, Any]]], number: int
-) -> None:
+def test_a_counter_that_gives_out_a_number_again_is_found(tables: dict[str, list[dict[str, Any]]], number: int) -> None:
     broken = find_broken_counter(gathered(**tables))
     assert broken is not None
     assert broken.number == number

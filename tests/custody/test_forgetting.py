@@ -7,12 +7,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from mnemon.api.custody import IMPORTED_TABLES
 from mnemon.clock import ManualClock
 from mnemon.custody import ledger
 from mnemon.custody.export import export_lines
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.custody.forget_person import forget_person
-from mnemon.api.custody import IMPORTED_TABLES
 from mnemon.custody.import_person import import_person
 from mnemon.custody.ledger import Receipt
 from mnemon.custody.replay import replay_entries

@@ -157,7 +157,7 @@ END = {"end": True, "rows": 0}
         ([HEADING, {"table": 5, "row": {}}, END], "Line 2 names a table", "/1"),
         ([HEADING, {"table": "embeddings", "row": {}}, END], "Line 2 names a table", "/1"),
         ([HEADING, {"table": "memories", "row": {"colour": 1}}, {"end": True, "rows": 1}], "Line 2 has a column", "/1"),
-        ([HEADING, {"table": "memories", "row": {"id": 5}}, {"end": True, "rows": 1}], "Line 2 has a value in id", "/1"),
+        ([HEADING, {"table": "memories", "row": {"id": 5}}, {**END, "rows": 1}], "Line 2 has a value in id", "/1"),
         ([HEADING, {"table": "memories", "row": {"mentions": 10**10}}, {**END, "rows": 1}], "Line 2 has", "/1"),
         ([HEADING, {"end": True, "rows": 1}], "Line 2 says 1 rows, 0 came", "/1"),
         ([HEADING, END, END], "Line 3 follows the end", "/2"),

@@ -8,10 +8,10 @@ from functools import partial
 import structlog
 
 from mnemon.custody import ledger
+from mnemon.custody.forget_memory import reapply_forgettings
 from mnemon.custody.import_lines import read_heading, read_rows
 from mnemon.custody.import_rows import ImportTable, check_rows, store_rows
 from mnemon.custody.import_rules import AdmitRow, admit_any_row
-from mnemon.custody.replay import forget_again
 from mnemon.custody.tables import SQL, is_exported, personal_tables
 from mnemon.db.tx import Tx
 from mnemon.event_loop import run_off_loop
@@ -107,8 +107,5 @@ async def _enqueue_follow_ups(tx: Tx, scope: Scope) -> None:
 
 async def _reapply_forgettings(tx: Tx, scope: Scope) -> Counter[str]:
     """Forget again what the ledger lists, so that an older export does not bring it back; return the rows by table."""
-    gone: Counter[str] = Counter()
-    for entry in await ledger.list_entries(tx, scope.org_id, subject=scope.user):
-        if entry.kind == "memory":
-            gone.update(await forget_again(tx, entry))
-    return gone
+    entries = await ledger.list_entries(tx, scope.org_id, subject=scope.user)
+    return await reapply_forgettings(tx, scope, [entry for entry in entries if entry.kind == "memory"])

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import psycopg
 
@@ -104,9 +103,7 @@ async def _without_kept(
         return ()
     for parent in MEMBERSHIPS[name].parents:
         orphans = {
-            key: one
-            for one in reversed(wanted)
-            if (key := key_in(one.row, parent.columns)) not in new[parent.table]
+            key: one for one in reversed(wanted) if (key := key_in(one.row, parent.columns)) not in new[parent.table]
         }
         if orphans:
             await _refuse_strays(tx, scope, known[parent.table].owned, gathered[parent.table], parent, orphans)

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from mnemon.custody.tables import OwnedTable
 from mnemon.db.tx import Row
-from mnemon.input_checks import check_text
 from mnemon.imported_table import ColumnBound, ImportedTable, JsonShape, TextBound
+from mnemon.input_checks import check_text
 
 _FIRST_YEAR, _LAST_YEAR = 1000, 9000
 _MAX_NUMBERS = {"smallint": 2**15 - 1, "integer": 10**9, "bigint": 10**15}

@@ -68,7 +68,9 @@ async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
 
 async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
     """Return up to `most` versions of the person's spine, newest first."""
-    return [spine_from_row(row) for row in await tx.fetch_all(SQL["spines"], **scope.owner_params, before=before, most=most)]
+    return [
+        spine_from_row(row) for row in await tx.fetch_all(SQL["spines"], **scope.owner_params, before=before, most=most)
+    ]
 
 
 async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
@@ -92,7 +94,8 @@ async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequenc
 async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[SpineVersion]:
     """Return the versions of the spine with a line that was made from any of these sources."""
     return [
-        spine_from_row(row) for row in await tx.fetch_all(SQL["spines_from"], **scope.owner_params, sources=list(sources))
+        spine_from_row(row)
+        for row in await tx.fetch_all(SQL["spines_from"], **scope.owner_params, sources=list(sources))
     ]
 
 
