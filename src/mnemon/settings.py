@@ -94,7 +94,9 @@ class Settings(BaseSettings):
         "is closed for a new one; if none waits, the new one is answered 503.",
     )
     clock_file: Path | None = Field(
-        None, description="A file with an ISO time that every process takes for now. Loopback only."
+        None,
+        description="A file with an ISO time, of the years 1971 to 9000, that every process takes for now; while it "
+        "holds none, the last one stays in force. Loopback only.",
     )
 
     model: str = Field(

@@ -104,7 +104,7 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
     found: dict[str, tuple[MemoryVersion, ...]] = {}
     if ids:
         for row in await tx.fetch_all(SQL["versions"], **scope.owner_params, ids=list(ids)):
-            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), _version_of(row))
+            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), version_from_row(row))
     return found
 
 
@@ -120,8 +120,7 @@ async def recorded_quotes(
     """Return the latest quotes of each memory, of any of its versions, newest first, by memory id."""
     quotes_by_id: dict[str, list[RecordedQuote]] = {}
     for row in await tx.fetch_all(SQL["provenance"], **scope.owner_params, ids=list(ids), most=most):
-        columns = (row[name] for name in _QUOTE_COLUMNS)
-        quotes_by_id.setdefault(row["memory_id"], []).append(_quote_of(*columns))
+        quotes_by_id.setdefault(row["memory_id"], []).append(quote_from_row(row))
     return quotes_by_id
 
 
@@ -291,6 +290,11 @@ def _quote_of(
     return RecordedQuote(content_hash=digest, provenance=said)
 
 
+def quote_from_row(row: Row) -> RecordedQuote:
+    """Return a row of `memory_provenance` as a recorded quote."""
+    return _quote_of(*(row[name] for name in _QUOTE_COLUMNS))
+
+
 def _quotes_of(row: Row) -> Sequence[RecordedQuote]:
     """Return where a memory was said, from the arrays of a row of `with_provenance`."""
     if row["all_at"] is None:
@@ -304,7 +308,7 @@ def memory_of(row: Row) -> StoredMemory:
     return from_row(StoredMemory, row, origin=row["origin"] or row["source"], trust=trust_of_row(row), provenance=())
 
 
-def _version_of(row: Row) -> MemoryVersion:
+def version_from_row(row: Row) -> MemoryVersion:
     """Return a row of `memory_versions` as a MemoryVersion."""
     return from_row(
         MemoryVersion, row, origin=row["origin"] or row["source"], trust=trust_of_row(row), current=False, provenance=()
