@@ -20,7 +20,7 @@ from mnemon.memory.importance import importance_after_use
 from mnemon.memory.keys import claim_key, key_of_fact, legacy_claim_key
 from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.memory import StoredMemory
-from mnemon.memory.placing import SlotIndex, place_fact, wanted_slots
+from mnemon.memory.placing import SlotIndex, names_no_project, place_fact, wanted_slots
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp
 from mnemon.memory.retraction import may_end
 from mnemon.memory.slots import complete_fact, own_key, read_memory
@@ -128,7 +128,7 @@ async def _load_members(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> tuple[Sl
     index = SlotIndex(aliases=aliases)
     slots = wanted_slots([complete_fact(fact) for fact in facts], index)
     members = await store.in_slots(tx, scope, slots)
-    if any(may_end(fact) for fact in facts):
+    if any(may_end(fact) or names_no_project(fact) for fact in facts):
         members += await store.active_of(tx, scope, most=MOST_ENDABLE)
     return index, list({one.id: one for one in members}.values())
 

@@ -46,10 +46,12 @@ def slot_of(key: str, attribute: str) -> str:
 
 
 def slot_entity_key(entity: FactEntity | None) -> str:
-    """Return the key of an entity as slots have it: kinship words that mean the same are one."""
+    """Return the key of an entity as slots have it: kinship words that mean the same are one, as is "Apollo project"."""
     if entity is None or make_slug(entity.label) == SELF:
         return SELF_KEY
     kind, slug = split_key(entity_key(entity))
+    if kind == EntityType.PROJECT:
+        return f"{kind}:{slug.removesuffix('_project').removeprefix('project_') or slug}"
     return f"{kind}:{kinship_slug(slug)}"
 
 

@@ -1,0 +1,168 @@
+"""A fact that is stated again, changed or taken back, through each door by which people tell facts, without a model."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from mnemon.cli.main import app
+from support.bounds import HANGS_S
+from support.served import Served
+
+State = Callable[[httpx2.Client, str, str], None]
+
+
+def by_api(client: httpx2.Client, user: str, text: str) -> None:
+    answer = client.post("/api/memories", json={"userId": user, "type": "PROFILE", "content": text})
+    assert answer.status_code in (200, 201), answer.text
+
+
+def by_batch(client: httpx2.Client, user: str, text: str) -> None:
+    entry = {"userId": user, "type": "PROFILE", "content": text}
+    answer = client.post("/api/memories/batch", json={"memories": [entry]})
+    assert answer.status_code in (200, 201), answer.text
+
+
+def by_chat(client: httpx2.Client, user: str, text: str) -> None:
+    body = {"userId": user, "message": f"{text}.", "stream": False}
+    answer = client.post("/api/chat", json=body, timeout=HANGS_S)
+    assert answer.status_code == 200, answer.text
+
+
+def by_turn(client: httpx2.Client, user: str, text: str) -> None:
+    body = {"userId": user, "messages": [{"role": "user", "content": f"{text}."}]}
+    answer = client.post("/api/turns", json=body)
+    assert answer.status_code in (200, 201, 202), answer.text
+
+
+DOORS: dict[str, State] = {"api": by_api, "batch": by_batch, "chat": by_chat, "turns": by_turn}
+
+
+def current(client: httpx2.Client, user: str) -> list[str]:
+    listed = client.get("/api/memories", params={"userId": user}).json()["data"]
+    return sorted(one["content"] for one in listed)
+
+
+def told(server: Served, door: str, *texts: str, user: str = "ana") -> tuple[httpx2.Client, list[str]]:
+    """State the texts one after the other, and return what is current afterwards."""
+    client = server.client("acme")
+    for text in texts:
+        DOORS[door](client, user, text)
+        server.settled(client)
+        server.advance(minutes=1)
+    return client, current(client, user)
+
+
+CHANGED = [
+    ("I live in Austin", "I live in Boston"),
+    ("I live in Austin", "I moved to Denver"),
+    ("I work at Acme", "I work at Globex now"),
+    ("Sarah is CEO of TechStartup Inc", "Sarah is now CTO of OtherCo"),
+    ("The deadline for Apollo is May 1", "The deadline moved to May 8"),
+    ("The deadline for Apollo is May 1", "The Apollo deadline was pushed to May 8"),
+    ("The deadline for the Apollo project is May 1", "The Apollo deadline moved to May 8"),
+]
+ENDED = [
+    ("I live in Austin", "I no longer live in Austin"),
+    ("I work at Acme", "I don't work at Acme anymore"),
+    ("I work at Acme", "I quit Acme"),
+    ("I'm vegetarian", "I'm not vegetarian anymore"),
+    ("John is my cofounder", "John is no longer my cofounder"),
+    ("Rex is my dog", "Rex died last week"),
+    ("My dog is called Rex", "Rex passed away"),
+]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("first", "then"), CHANGED)
+def test_a_new_value_replaces_the_old_one(offline_server: Served, door: str, first: str, then: str) -> None:
+    client, now = told(offline_server, door, first, then)
+    assert now == [then]
+    memory = client.get("/api/memories", params={"userId": "ana"}).json()["data"][0]
+    history = client.get(f"/api/memories/{memory['id']}/history").json()["data"]
+    assert first in [one["content"] for one in history]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("first", "then"), ENDED)
+def test_what_is_taken_back_is_no_longer_current(offline_server: Served, door: str, first: str, then: str) -> None:
+    client, now = told(offline_server, door, first, then)
+    assert now == []
+    params = {"userId": "ana", "status": "ARCHIVED"}
+    [ended] = client.get("/api/memories", params=params).json()["data"]
+    assert (ended["content"], ended["archiveReason"]) == (first, "outdated")
+    assert then in ended["note"]
+    assert ended["validTo"] is not None
+
+
+def test_taking_back_one_of_several_leaves_the_others(offline_server: Served) -> None:
+    _, now = told(
+        offline_server, "chat", "I live in Austin", "I work at Acme", "My sister Ruth lives in Rome", "I quit Acme"
+    )
+    assert not any("Acme" in one for one in now)
+    assert any("Austin" in one for one in now)
+    assert any("Rome" in one for one in now)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I wish I no longer lived in Austin",
+        "If I no longer live in Austin, who gets the house?",
+        "Tom says I no longer live in Austin",
+        "What if I don't live in Austin anymore?",
+        "I left my keys in Austin",
+    ],
+)
+def test_a_wish_a_question_and_hearsay_take_nothing_back(offline_server: Served, said: str) -> None:
+    _, now = told(offline_server, "chat", "I live in Austin", said)
+    assert "I live in Austin" in now
+
+
+def test_leaving_one_job_for_another_keeps_the_new_one(offline_server: Served) -> None:
+    _, now = told(offline_server, "chat", "I work at Acme", "I quit my job. I work at Globex now")
+    assert any("Globex" in one for one in now)
+    assert not any("Acme" in one for one in now)
+
+
+def test_the_same_by_the_command_and_by_a_seed(offline_server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = offline_server.client("acme")
+    monkeypatch.setenv("MNEMON_URL", offline_server.url)
+    monkeypatch.setenv("MNEMON_KEY", offline_server.key())
+    for text in ("I live in Austin", "I live in Boston"):
+        done = CliRunner().invoke(app, ["remember", text, "--user", "ben"])
+        assert done.exit_code == 0, done.output
+    assert current(client, "ben") == ["I live in Boston"]
+    profile: list[dict[str, Any]] = [{"content": "Lives in Austin"}, {"content": "Likes tea"}]
+    assert client.put("/api/users/ana/seed", json={"profile": profile}).status_code == 200
+    by_chat(client, "ana", "I moved to Denver")
+    offline_server.settled(client)
+    assert current(client, "ana") == ["I moved to Denver", "Likes tea"]
+
+
+def test_facts_about_one_entity_stay_side_by_side(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    john = {"type": "person", "label": "John"}
+    for text in ("John is vegan", "John works at Google", "John lives in Rome"):
+        client.post("/api/memories", json={"userId": "ana", "type": "PEOPLE", "content": text, "entity": john})
+    assert current(client, "ana") == ["John is vegan", "John lives in Rome", "John works at Google"]
+
+
+def test_one_persons_mother_is_one_entity_by_any_word(offline_server: Served) -> None:
+    _, now = told(offline_server, "api", "My mom lives in Bonn", "My mother lives in Graz", "My mum is a nurse")
+    assert now == ["My mother lives in Graz", "My mum is a nurse"]
+
+
+def test_paraphrases_of_one_city_are_one_memory(offline_server: Served) -> None:
+    ways = [
+        "I live in Austin", "I'm living in Austin", "My home is Austin", "I am based in Austin",
+        "Austin is where I live", "I reside in Austin", "My home city is Austin", "Lives in Austin",
+        "I still live in Austin", "I currently live in Austin", "Home is Austin", "We live in Austin",
+        "I live in Austin right now", "My city is Austin",
+    ]  # fmt: skip
+    client, now = told(offline_server, "api", *ways)
+    assert len(now) == 1
+    [memory] = client.get("/api/memories", params={"userId": "ana"}).json()["data"]
+    assert (memory["version"], memory["mentions"]) == (1, 14)
