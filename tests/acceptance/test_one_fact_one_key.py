@@ -1,6 +1,6 @@
 """A fact that is stated again, changed or taken back, through each door by which people tell facts, without a model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
@@ -8,10 +8,19 @@ import pytest
 from typer.testing import CliRunner
 
 from mnemon.cli.main import app
+from acceptance.conftest import Shared
 from support.bounds import HANGS_S
 from support.served import Served
 
 State = Callable[[httpx2.Client, str, str], None]
+
+
+@pytest.fixture
+def offline_server(shared: Shared) -> Iterator[Served]:
+    """A server without a model, with organizations of the test's own."""
+    running = shared.apart("offline")
+    yield running
+    running.leave()
 
 
 def by_api(client: httpx2.Client, user: str, text: str) -> None:

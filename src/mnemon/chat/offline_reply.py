@@ -4,7 +4,9 @@ It says that it is memory alone, and says that nothing is remembered only if not
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 
 from mnemon.layer import Layer, LayerItem
 from mnemon.memory.layer import ASK_WHICH
@@ -66,9 +68,19 @@ def _distinct_items(layers: Sequence[Layer], names: Sequence[str]) -> list[Layer
     """Return the items of the named layers, in the order of the names, each text once."""
     distinct: dict[str, LayerItem] = {}
     for layer in (layer for name in names for layer in layers if layer.name == name):
-        for item in layer.items:
+        for item in chain.from_iterable(map(_facts_of, layer.items)):
             distinct.setdefault(item.text, item)
     return list(distinct.values())
+
+
+def _facts_of(item: LayerItem) -> Iterator[LayerItem]:
+    """Yield each fact of an entity's card by itself; any other item as it is."""
+    if not item.is_current or not any(line.lead.startswith("[") for line in item.lines):
+        yield item
+        return
+    for line in item.lines:
+        for part in line.parts:
+            yield replace(item, text=part.text, sources=part.sources, lines=())
 
 
 def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:

@@ -4,16 +4,19 @@ The layers L1 to L8 are read in their order, each from its room. L1 to L3 (who t
 handles numbers) are fixed texts in this file.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mnemon.agentstate import layer as agentstate
-from mnemon.context.pack import ContextPack, pack_layers
+from mnemon.context.once import say_once
+from mnemon.context.pack import ContextPack, OmittedItem, pack_layers
 from mnemon.db.tx import Tx
 from mnemon.engagement import layer as engagement
-from mnemon.layer import Layer, LayerItem, LayerRequest
+from mnemon.layer import Layer, LayerItem, LayerLine, LayerPart, LayerRequest
 from mnemon.memory import layer as memory
+from mnemon.memory.spine import SpineLine, SpinePart
 from mnemon.memory.upkeep.store import latest_spine
 from mnemon.scope import Scope
 from mnemon.services import Services
@@ -69,16 +72,19 @@ class ReadLayers:
     """The last messages of the running session."""
     session_id: str | None
     """The running session; None when the message would begin one."""
+    left_out: tuple[OmittedItem, ...] = ()
+    """What the prompt says already, or what has been replaced since."""
 
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
     """Read all layers together: in three round trips, or two where the index already holds the rows it finds."""
-    conversation, persona, recollection, (spine, todos), engagement_state = await tx.gather(
+    conversation, persona, recollection, (spine, todos), engagement_state, values = await tx.gather(
         _read_conversation(tx, request, boundary, turn_id),
         _read_persona(tx, request),
         memory.recall_for_prompt(tx, request),
         _spine_and_todos(tx, request),
         engagement.engagement_layer(tx, request),
+        memory.values_now(tx, request),
     )
     fixed = (
         identity_layer(persona.name if persona else None, persona.prompt if persona else None),
@@ -92,8 +98,11 @@ async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, 
         conversation.state,
     )
     # L8 is kept without items too: before the first session it is a preamble.
-    layers = (*fixed, *(layer for layer in recalled if layer.items), engagement_state)
-    return ReadLayers(layers=layers, recent=conversation.recent, session_id=conversation.session_id)
+    once = say_once((*recalled, engagement_state), values)
+    layers = (*fixed, *(layer for layer in once.layers[:-1] if layer.items), once.layers[-1])
+    return ReadLayers(
+        layers=layers, recent=conversation.recent, session_id=conversation.session_id, left_out=once.left_out
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,15 +152,15 @@ async def _spine_items(tx: Tx, request: LayerRequest) -> tuple[LayerItem, ...]:
     spine = await latest_spine(tx, request.scope)
     if spine is None:
         return ()
-    return tuple(
-        LayerItem(
-            text=f"{part.replace('_', ' ').capitalize()} over time: {'; '.join(line.text for line in lines)}",
-            sources=tuple(dict.fromkeys(source for line in lines for source in line.sources)),
-            value=4.5,
-        )
-        for part, lines in spine.lines.items()
-        if lines
-    )
+    return tuple(_spine_item(part, lines) for part, lines in spine.lines.items() if lines)
+
+
+def _spine_item(part: SpinePart, lines: Sequence[SpineLine]) -> LayerItem:
+    """Return a section of the spine as an item of the prompt."""
+    parts = tuple(LayerPart(text=line.text, sources=line.sources) for line in lines)
+    line = LayerLine(lead=f"{part.replace('_', ' ').capitalize()} over time: ", parts=parts)
+    sources = tuple(dict.fromkeys(source for line in lines for source in line.sources))
+    return LayerItem(text=line.text, sources=sources, value=4.5, lines=(line,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +187,7 @@ async def assemble_context(
     """Return system prompt and recent messages for a request; a turn already stored is left out of them."""
     read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
+    pack = replace(pack, left_out=(*read.left_out, *pack.left_out))
     return AssembledContext(pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id)
 
 

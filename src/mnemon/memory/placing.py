@@ -97,7 +97,7 @@ def _held_in_slot(
 
 
 def names_no_project(fact: Fact) -> bool:
-    """Say whether a fact is a value of a project's attribute and leaves open of which: "The deadline moved to May 8"."""
+    """Say whether a fact gives a project's attribute and leaves open which: "The deadline moved to May 8"."""
     reading = read_fact(fact)
     return reading.attribute is not None and reading.attribute.of == "project" and reading.slot.startswith(_SELF_SLOT)
 

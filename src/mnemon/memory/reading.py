@@ -30,8 +30,8 @@ _NOT_NOW = re.compile(
     r"\b(?:not|never|used to|no longer|any ?more|any longer|formerly|former|ex|hardly)\b", re.IGNORECASE
 )
 _ADVERBS = re.compile(
-    r"\b(?:now|currently|still|also|really|actually|recently|just|finally|already|always|mostly|officially|presently"
-    r"|happily|again|proudly|mainly|usually|generally|definitely|primarily)\s+",
+    r"\b(?:right now|now|currently|still|also|really|actually|recently|just|finally|already|always|mostly|officially"
+    r"|presently|happily|again|proudly|mainly|usually|generally|definitely|primarily)\s+",
     re.IGNORECASE,
 )
 _CAP = (
@@ -58,7 +58,8 @@ _KIN = re.compile(
     rf"(?:,? (?P<name>{_CAP}),?)?\s+(?P<rest>[a-z].*)$"
 )
 _NOUN_IS = re.compile(
-    rf"^{_OWNER} (?P<noun>{_NOUN})(?:'s name)? (?:(?:of|for|on) (?:the )?(?P<of>{_CAP}) (?:project )?)?{_EQUALS} (?P<v>.+)$",
+    rf"^{_OWNER} (?P<noun>{_NOUN})(?:'s name)? (?:(?:of|for|on) (?:the )?(?P<of>{_CAP}) (?:project )?)?{_EQUALS}"
+    r" (?P<v>.+)$",
     re.IGNORECASE,
 )
 _OWNED_IS = re.compile(

@@ -46,7 +46,7 @@ def slot_of(key: str, attribute: str) -> str:
 
 
 def slot_entity_key(entity: FactEntity | None) -> str:
-    """Return the key of an entity as slots have it: kinship words that mean the same are one, as is "Apollo project"."""
+    """Return the key of an entity as slots have it: kinship words that mean the same are one key."""
     if entity is None or make_slug(entity.label) == SELF:
         return SELF_KEY
     kind, slug = split_key(entity_key(entity))
