@@ -7,8 +7,8 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from mnemon.cli.main import app
 from acceptance.conftest import Shared
+from mnemon.cli.main import app
 from support.bounds import HANGS_S
 from support.served import Served
 
@@ -175,3 +175,64 @@ def test_paraphrases_of_one_city_are_one_memory(offline_server: Served) -> None:
     assert len(now) == 1
     [memory] = client.get("/api/memories", params={"userId": "ana"}).json()["data"]
     assert (memory["version"], memory["mentions"]) == (1, 14)
+
+
+def of(client: httpx2.Client, user: str, label: str, text: str, **more: Any) -> dict[str, Any]:
+    entity = {"type": "person", "label": label}
+    body = {"userId": user, "type": "PEOPLE", "content": text, "entity": entity, **more}
+    answer = client.post("/api/memories", json=body)
+    assert answer.status_code in (200, 201), answer.text
+    made: dict[str, Any] = answer.json()["data"]
+    return made
+
+
+def test_a_merge_keeps_the_later_home_and_a_split_gives_both_back(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    of(client, "ana", "Mukesh", "Mukesh lives in Delhi")
+    of(client, "ana", "Mukesh", "Mukesh speaks Hindi")
+    offline_server.settled(client)
+    offline_server.advance(minutes=1)
+    of(client, "ana", "Makesh", "Makesh lives in Pune")
+    of(client, "ana", "Makesh", "Makesh speaks Marathi")
+    offline_server.settled(client)
+
+    def everything() -> dict[str, Any]:
+        paths = ("/api/memories", "/api/entities")
+        shown = {path: client.get(path, params={"userId": "ana"}).json()["data"] for path in paths}
+        query = {"userId": "ana", "query": "Where does Mukesh live?"}
+        shown["search"] = client.post("/api/memories/search", json=query).json()["data"]
+        return shown
+
+    before = everything()
+    names = {"userId": "ana", "from": "person:makesh", "into": "person:mukesh"}
+    assert client.post("/api/entities/merge", json=names).status_code == 200
+    assert current(client, "ana") == ["Makesh lives in Pune", "Makesh speaks Marathi", "Mukesh speaks Hindi"]
+    system = client.post("/api/context", json={"userId": "ana", "query": "Where does Mukesh live?"}).json()["data"]
+    assert "Pune" in system["system"]
+    assert "Delhi" not in system["system"]
+    apart = {"userId": "ana", "key": "person:mukesh", "from": "person:makesh"}
+    assert client.post("/api/entities/split", json=apart).status_code == 200
+    assert everything() == before
+
+
+def test_merged_entities_take_a_new_value_under_any_name(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    of(client, "ana", "Mukesh", "Mukesh lives in Delhi")
+    of(client, "ana", "Makesh", "Makesh lives in Pune")
+    offline_server.settled(client)
+    names = {"userId": "ana", "from": "person:makesh", "into": "person:mukesh"}
+    assert client.post("/api/entities/merge", json=names).status_code == 200
+    of(client, "ana", "Mukesh", "Mukesh lives in Goa")
+    assert current(client, "ana") == ["Mukesh lives in Goa"]
+
+
+def test_a_pinned_and_a_more_trusted_value_outlive_a_merge(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    of(client, "ana", "Mukesh", "Mukesh lives in Delhi", pinned=True)
+    of(client, "ana", "Makesh", "Makesh lives in Pune")
+    of(client, "ana", "Makesh", "Makesh works at Initech", source="document")
+    of(client, "ana", "Mukesh", "Mukesh works at Acme")
+    offline_server.settled(client)
+    names = {"userId": "ana", "from": "person:makesh", "into": "person:mukesh"}
+    assert client.post("/api/entities/merge", json=names).status_code == 200
+    assert current(client, "ana") == ["Mukesh lives in Delhi", "Mukesh works at Acme"]
