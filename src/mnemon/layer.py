@@ -53,6 +53,8 @@ class LayerPart:
     """Ids of what it was made from; empty if those of the item are meant."""
     value: StatedValue | None = None
     """What it states of an attribute with one value."""
+    mark: str = ""
+    """What is shown behind it and is no part of the statement: the days that its dates mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ class LayerLine:
     @property
     def text(self) -> str:
         """Return the line as it stands in the prompt."""
-        return f"{self.lead}{self.joiner.join(part.text for part in self.parts)}"
+        return f"{self.lead}{self.joiner.join(f'{part.text}{part.mark}' for part in self.parts)}"
 
 
 @dataclass(frozen=True, kw_only=True)

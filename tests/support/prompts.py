@@ -1,7 +1,6 @@
 """A check of every prompt that is made while tests run: each sentence once, and one value of what has one value.
 
-It reads the finished prompt alone, as a model does: its recalled lines, split into sentences. What is asked of the prompt
-stands in docs/turns.md.
+It reads the finished prompt alone, as a model does: its recalled lines, split into sentences.
 """
 
 import re
@@ -12,15 +11,19 @@ from mnemon.context.pack import ContextPack
 from mnemon.memory.attributes import Holds
 from mnemon.memory.slots import SlotReading, has_same_value, read_slot
 
-_FENCE = re.compile(r"<memory[^>]*>\n(.*?)\n</memory>", re.DOTALL)
+_FENCE = re.compile(r"<memory layer=L[456]>\n(.*?)\n</memory>", re.DOTALL)
+"""What memory and the sessions add. Two expectations of L7 may have the same words, and are two."""
 _LINE = re.compile(r"^(?:- |  )(?P<text>.*)$", re.MULTILINE)
 _LEAD = re.compile(
-    r"^(?:\[[a-z_]+:[^\]]+\]|(?:Shortly before, )?[\w .()]{1,60}? at 20\d\d-\d\d-\d\dT[\d:.]+Z|Last session|What mattered"
-    r"|Left open|Promised|Summary so far|Open (?:commitment|habit|thread|friction)|[A-Z][a-z ]+ over time|Said|Asked): "
+    r"^(?:\[[a-z_]+:[^\]]+\]|(?:Shortly before, )?[\w .()]{1,60}? at 20\d\d-\d\d-\d\dT[\d:.]+Z|Last session"
+    r"|What mattered|Left open|Promised|Summary so far|Open (?:commitment|habit|thread|friction)|[A-Z][a-z ]+ over time"
+    r"|Said|Asked): "
 )
 _END = re.compile(r"; |(?<=[.!?…])\s+")
 _NAMES = re.compile(r"^(?:People|Tone): ")
 _CLAIM = re.compile(r"\((?:external claim|claim): [^)]*\)$")
+_DAYS = re.compile(r" \([^()]*20\d\d-\d\d-\d\d[^()]*\)$")
+"""The days that a sentence's dates mean, which stand behind it."""
 _FEWEST_WORDS = 2
 
 
@@ -41,7 +44,7 @@ def prompt_faults(system: str) -> list[str]:
     seen: set[str] = set()
     values: dict[str, tuple[SlotReading, str]] = {}
     for sentence in recalled_sentences(system):
-        plain = " ".join(sentence.lower().split()).strip(" .!?;,…")
+        plain = " ".join(_DAYS.sub("", sentence).lower().split()).strip(" .!?;,…")
         if len(plain.split()) < _FEWEST_WORDS:
             continue
         if plain in seen:
@@ -63,9 +66,12 @@ def recalled_sentences(system: str) -> Iterator[str]:
             text = line["text"]
             if _CLAIM.search(text) or _NAMES.search(text):
                 continue
-            while bare := _LEAD.match(text):
-                text = text[bare.end() :]
-            for sentence in _END.split(text):
-                while bare := _LEAD.match(sentence):
-                    sentence = sentence[bare.end() :]
-                yield sentence.strip()
+            for sentence in _END.split(_without_leads(text)):
+                yield _without_leads(sentence).strip()
+
+
+def _without_leads(text: str) -> str:
+    """A line without what says where it comes from."""
+    while bare := _LEAD.match(text):
+        text = text[bare.end() :]
+    return text

@@ -161,6 +161,7 @@ class MemoryOut(ApiModel):
     valid_from: Instant
     valid_to: Instant | None
     sources: list[str]
+    dates: list[str]
     created_at: Instant
     updated_at: Instant
     provenance: list[ProvenanceOut]
@@ -171,7 +172,12 @@ class MemoryOut(ApiModel):
         provenance = [ProvenanceOut.from_provenance(one) for one in memory.provenance]
         fields = {name: value for name, value in vars(memory).items() if name in cls.model_fields}
         subtype = Subtype(entity_type=memory.entity_type, fact_type=memory.fact_type)
-        lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources), "provenance": provenance}
+        lists = {
+            "entity_refs": list(memory.entity_refs),
+            "sources": list(memory.sources),
+            "dates": list(memory.dates or ()),
+            "provenance": provenance,
+        }
         trust = {"trust": coarse_trust(memory.trust), "trust_level": memory.trust}
         return cls(**{**fields, **lists, **trust, "user_id": user_id, "subtype": subtype})
 

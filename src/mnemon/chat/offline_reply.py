@@ -80,7 +80,7 @@ def _facts_of(item: LayerItem) -> Iterator[LayerItem]:
         return
     for line in item.lines:
         for part in line.parts:
-            yield replace(item, text=part.text, sources=part.sources, lines=())
+            yield replace(item, text=f"{part.text}{part.mark}", sources=part.sources, lines=())
 
 
 def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:

@@ -6,6 +6,7 @@ handles numbers) are fixed texts in this file.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 
 import numpy as np
 
@@ -47,6 +48,11 @@ def identity_layer(name: str | None, prompt: str | None) -> Layer:
     return Layer(name="L1", title="Who you are", opening=text, recalled=False, budget=2000)
 
 
+def _today_line(now: datetime, zone: tzinfo) -> str:
+    """Return the sentence of L1 that says which day it is where the person is."""
+    return f"Today is {now.astimezone(zone):%A, %-d %B %Y} ({zone})."
+
+
 def memory_use_layer() -> Layer:
     """Return L2: how to use memory."""
     return Layer(name="L2", title="How to use memory", opening=_MEMORY_INSTRUCTIONS, recalled=False)
@@ -78,16 +84,16 @@ class ReadLayers:
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
     """Read all layers together: in three round trips, or two where the index already holds the rows it finds."""
-    conversation, persona, recollection, (spine, todos), engagement_state, values = await tx.gather(
+    conversation, persona, recollection, (spine, todos), engagement_state = await tx.gather(
         _read_conversation(tx, request, boundary, turn_id),
         _read_persona(tx, request),
         memory.recall_for_prompt(tx, request),
         _spine_and_todos(tx, request),
         engagement.engagement_layer(tx, request),
-        memory.values_now(tx, request),
     )
+    identity = identity_layer(persona.name if persona else None, persona.prompt if persona else None)
     fixed = (
-        identity_layer(persona.name if persona else None, persona.prompt if persona else None),
+        replace(identity, opening=f"{identity.opening} {_today_line(request.now, recollection.zone)}"),
         memory_use_layer(),
         numbers_layer(),
     )
@@ -98,7 +104,7 @@ async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, 
         conversation.state,
     )
     # L8 is kept without items too: before the first session it is a preamble.
-    once = say_once((*recalled, engagement_state), values)
+    once = say_once((*recalled, engagement_state), recollection.values)
     layers = (*fixed, *(layer for layer in once.layers[:-1] if layer.items), once.layers[-1])
     return ReadLayers(
         layers=layers, recent=conversation.recent, session_id=conversation.session_id, left_out=once.left_out

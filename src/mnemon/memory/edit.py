@@ -20,7 +20,9 @@ from mnemon.memory.importance import CRITICAL, unquoted_confidence
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, rewrite_content
+from mnemon.memory.relative_dates import LONGEST_DATED, resolve_dates
 from mnemon.memory.remember import remember_facts, store_vectors
+from mnemon.memory.time_zone import load_time_zone
 from mnemon.memory.trust import outranks, trust_of
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
@@ -74,7 +76,8 @@ async def edit_memory(
             # A reworded claim is a new statement: it may win over what it contradicted, under another key.
             return await _restate_claim(tx, scope, held, edit, vectors)
         change = rewrite_content(held, edit.content, at=tx.now, reason=edit.reason, revision=revision)
-        change = replace(change, memory=_attribute_to(change.memory, edit.source))
+        dates = resolve_dates(edit.content[:LONGEST_DATED], tx.now, await load_time_zone(tx, scope)) or None
+        change = replace(change, memory=replace(_attribute_to(change.memory, edit.source), dates=dates))
     pinned = change.memory.pinned if edit.pinned is None else edit.pinned
     importance = change.memory.importance if edit.importance is None else edit.importance
     memory = replace(

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from itertools import chain
 
 from mnemon.clock import format_time
@@ -9,14 +10,15 @@ from mnemon.db.tx import Tx
 from mnemon.layer import Layer, LayerItem, LayerLine, LayerPart, LayerRequest, StatedValue
 from mnemon.memory import store
 from mnemon.memory.attributes import Holds, known_attributes
-from mnemon.memory.cards import Card
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.offline.reports import unclear_closings
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import FoundMessage, RecallHit, RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import search_each
+from mnemon.memory.relative_dates import dates_mark
 from mnemon.memory.slots import SELF_KEY, read_memory, slot_of
+from mnemon.memory.time_zone import TIME_ZONE_SLOT, choose_time_zone
 from mnemon.memory.todos.store import open_todos
 from mnemon.memory.trust import Trust, source_mark
 from mnemon.sessions.layer import said_line
@@ -53,6 +55,16 @@ class PromptRecall:
     """Memories that answer the message."""
     messages: RecallResult
     """Earlier messages that answer the message."""
+    values: tuple[StatedValue, ...] = ()
+    """What the person's own attributes with one value are now, and those that were taken back."""
+    now: datetime
+    zone: tzinfo
+    """The person's time zone."""
+
+    def dates_of(self, memory_id: str) -> str:
+        """Return what stands behind a shown memory: the days that its dates mean, and that they are past."""
+        found = (one for one in (*self.always, *(hit.found for hit in self.memories.hits)) if one.id == memory_id)
+        return next((dates_mark(one.dates, self.now, self.zone) for one in found if isinstance(one, StoredMemory)), "")
 
 
 async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
@@ -63,10 +75,14 @@ async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
         _recall_query(ask, RecallKind.MESSAGES, MOST_MESSAGES * 3),
     ]
     # Gathered, so that their statements share round trips.
-    always, (memories, messages) = await tx.gather(
-        store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED), search_each(tx, ask.scope, queries)
+    always, (memories, messages), values = await tx.gather(
+        store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED),
+        search_each(tx, ask.scope, queries),
+        _values_now(tx, ask),
     )
-    return PromptRecall(always=always, memories=memories, messages=messages)
+    told = (value for one in values if one.slot == TIME_ZONE_SLOT and not one.ended for value in one.values)
+    zone = choose_time_zone(tx, told)
+    return PromptRecall(always=always, memories=memories, messages=messages, values=values, now=ask.now, zone=zone)
 
 
 def person_layer(found: PromptRecall) -> Layer:
@@ -76,7 +92,7 @@ def person_layer(found: PromptRecall) -> Layer:
     for rank, one in enumerate(found.always):
         # The values order all items of the prompt when its budget is short: L4 10, cards 9, memories 6, messages 4,
         # claims 2.
-        items.append(_memory_item(one, one.line, 10.0 - rank / 100))
+        items.append(_memory_item(one, one.line, 10.0 - rank / 100, found))
         if one.id in claims:
             items.append(_claim_item(one.id, claims[one.id], rank))
     opening = f"{_PERSON_OPENING} {_CLAIM_OPENING}" if any(item.needs for item in items) else _PERSON_OPENING
@@ -107,9 +123,11 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
     facts = [hit for hit in found.memories.hits if not hit.contradicts and hit.found.id not in always]
     elsewhere = [hit for hit in found.messages.hits if not _is_in_session(hit, running)][:MOST_MESSAGES]
     items = [
-        *_card_items(found.memories.cards, {hit.found.id for hit in facts if hit.found.id in claims}),
-        *chain.from_iterable(_items_with_claim(hit, claims.get(hit.found.id), rank) for rank, hit in enumerate(facts)),
-        *(_hit_item(hit, 4.0 - rank / 10) for rank, hit in enumerate(elsewhere)),
+        *_card_items(found, {hit.found.id for hit in facts if hit.found.id in claims}),
+        *chain.from_iterable(
+            _items_with_claim(hit, claims.get(hit.found.id), rank, found) for rank, hit in enumerate(facts)
+        ),
+        *(_hit_item(hit, 4.0 - rank / 10, found) for rank, hit in enumerate(elsewhere)),
     ]
     opening = f"{_RELEVANT_OPENING} {_CLAIM_OPENING}"
     return Layer(name="L5", title="Relevant memories", opening=opening, items=tuple(items), budget=1500)
@@ -163,9 +181,9 @@ def _speaker_label(message: FoundMessage) -> str:
     return f"{speaker_of(message.role, message.name)} said"
 
 
-def _items_with_claim(hit: RecallHit, claim: StatedClaim | None, rank: int) -> list[LayerItem]:
+def _items_with_claim(hit: RecallHit, claim: StatedClaim | None, rank: int, recalled: PromptRecall) -> list[LayerItem]:
     """Return the item of a memory and of the claim that contradicts it; claims are the first to be cut."""
-    shown = _hit_item(hit, 6.0 - rank / 10)
+    shown = _hit_item(hit, 6.0 - rank / 10, recalled)
     return [shown] if claim is None else [shown, _claim_item(hit.found.id, claim, rank)]
 
 
@@ -175,11 +193,11 @@ def _claim_item(memory_id: str, claim: StatedClaim, rank: int) -> LayerItem:
     return LayerItem(text=text, sources=(claim_id,), value=2.0 - rank / 100, needs=memory_id)
 
 
-def _hit_item(hit: RecallHit, value: float) -> LayerItem:
+def _hit_item(hit: RecallHit, value: float, recalled: PromptRecall) -> LayerItem:
     """Return a found memory or message as an item of the prompt."""
     if isinstance(hit.found, StoredMemory):
         further = hit.claims if hit.found.claim_of is not None else 0
-        return _memory_item(hit.found, hit.found.line_with_claims(further, alone=True), value)
+        return _memory_item(hit.found, hit.found.line_with_claims(further, alone=True), value, recalled)
     message = hit.found
     lead, said = f"{_speaker_label(message)} at {format_time(message.at)}: ", message.content[:_LONGEST_MESSAGE]
     return LayerItem(
@@ -187,21 +205,22 @@ def _hit_item(hit: RecallHit, value: float) -> LayerItem:
     )
 
 
-def _memory_item(one: StoredMemory, text: str, value: float) -> LayerItem:
+def _memory_item(one: StoredMemory, text: str, value: float, recalled: PromptRecall) -> LayerItem:
     """Return the item of a memory, shown in these words."""
-    part = LayerPart(text=text, sources=(one.id,), value=stated_value(one))
-    return LayerItem(
-        text=text, sources=(one.id,), value=value, lines=(LayerLine(parts=(part,)),), is_current=one.claim_of is None
-    )
+    mark = recalled.dates_of(one.id)
+    line = LayerLine(parts=(LayerPart(text=text, sources=(one.id,), value=stated_value(one), mark=mark),))
+    return LayerItem(text=line.text, sources=(one.id,), value=value, lines=(line,), is_current=one.claim_of is None)
 
 
-def _card_items(cards: Sequence[Card], apart: Container[str]) -> Iterator[LayerItem]:
+def _card_items(found: PromptRecall, apart: Container[str]) -> Iterator[LayerItem]:
     """Yield the items of entity cards, without the facts that stand apart because a claim has to follow them."""
-    for rank, card in enumerate(cards):
+    for rank, card in enumerate(found.memories.cards):
         facts = zip(card.facts, card.memory_ids, strict=True)
         # A semicolon in a fact would look like its end.
         parts = tuple(
-            LayerPart(text=fact.replace(";", ","), sources=(source,)) for fact, source in facts if source not in apart
+            LayerPart(text=fact.replace(";", ","), sources=(source,), mark=found.dates_of(source))
+            for fact, source in facts
+            if source not in apart
         )
         line = LayerLine(lead=f"[{card.key}]: ", parts=parts)
         sources = tuple(source for part in parts for source in part.sources)
@@ -225,7 +244,7 @@ _OWN_SLOTS = tuple(
 """The person's own attributes with one value."""
 
 
-async def values_now(tx: Tx, ask: LayerRequest) -> tuple[StatedValue, ...]:
+async def _values_now(tx: Tx, ask: LayerRequest) -> tuple[StatedValue, ...]:
     """Return the value of each of the person's own attributes with one value, and those that were taken back."""
     chosen: dict[str, StatedValue] = {}
     for one in sorted(await store.in_slots(tx, ask.scope, _OWN_SLOTS), key=_value_order):

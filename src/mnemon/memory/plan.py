@@ -117,6 +117,7 @@ def create_memory(
         versions=1,
         sources=fact.sources,
         slot="" if claim_of else fact.slot,
+        dates=fact.dates or None,
         created_at=stamp.at,
         updated_at=stamp.at,
         revision=stamp.revision,
@@ -286,7 +287,8 @@ def _apply_placement(
         case Repeat():
             latest = at >= held.stated_at
             content = fact.content if latest else held.content
-            memory = replace(stated, content=content, stated_at=max(held.stated_at, at))
+            dates = (fact.dates or None) if latest else held.dates
+            memory = replace(stated, content=content, dates=dates, stated_at=max(held.stated_at, at))
             return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=memory, reworded=memory.content != held.content)
         case Supersede(valid_from=since):
             return _supersede_memory(stated, held, fact, since, stamp)
@@ -324,6 +326,7 @@ def _supersede_memory(
         trust=fact.effective_trust,
         confidence=confidence_of(fact),
         mentions=1,
+        dates=fact.dates or None,
         # A note is about the earlier text.
         note=None,
         valid_from=since,

@@ -22,8 +22,10 @@ from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.placing import SlotIndex, names_no_project, place_fact, wanted_slots
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp
+from mnemon.memory.relative_dates import LONGEST_DATED, has_dates, resolve_dates
 from mnemon.memory.retraction import may_end
 from mnemon.memory.slots import complete_fact, own_key, read_memory
+from mnemon.memory.time_zone import load_time_zone
 from mnemon.memory.tombstones import find_forgotten
 from mnemon.memory.upkeep.schedule import enqueue_after_write
 from mnemon.scope import Scope
@@ -63,6 +65,7 @@ async def remember_facts(
     """
     # `bump_revision` comes first: it locks the person's row until the commit, and all that follows relies on that.
     stamp = WriteStamp(at=at or tx.now, now=tx.now, revision=await bump_revision(tx, scope))
+    facts = await _with_dates(tx, scope, facts, stamp.at)
     batch = await _load_batch(tx, scope, facts, stamp, extracted=extracted)
     folded = {one.id: one.version for one in batch.held.values() if one.archive_reason is ArchiveReason.FOLDED}
     changes = [
@@ -119,6 +122,17 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
         forgotten=await find_forgotten(tx, scope, placed) if extracted else frozenset(),
         index=SlotIndex(aliases=index.aliases),
     )
+
+
+async def _with_dates(tx: Tx, scope: Scope, facts: Sequence[Fact], at: datetime) -> Sequence[Fact]:
+    """Return the facts with the days that their relative dates mean, at the time and in the zone of the person."""
+    if not any(has_dates(fact.content) for fact in facts):
+        return facts
+    zone = await load_time_zone(tx, scope)
+    return [
+        replace(fact, dates=resolve_dates(fact.content[:LONGEST_DATED], fact.ground.at if fact.ground else at, zone))
+        for fact in facts
+    ]
 
 
 async def _load_members(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> tuple[SlotIndex, list[StoredMemory]]:
