@@ -37,8 +37,8 @@ def context(client: Client, query: str) -> Json:
     return dict(client.post("/api/context", json={"userId": "vic", "query": query}).json()["data"])
 
 
-def l5(client: Client, query: str, name: str = "L5") -> str:
-    return next(str(one["text"]) for one in context(client, query)["layers"] if one["name"] == name)
+def l5(client: Client, query: str) -> str:
+    return next(str(one["text"]) for one in context(client, query)["layers"] if one["name"] == "L5")
 
 
 def withdraw(client: Client, origin: str) -> Json:
@@ -99,11 +99,13 @@ def test_the_prompt_has_the_fact_and_after_it_one_claim(server: Served, client: 
     assert sum("DE9" in line for line in lines) == 1
 
 
-def test_a_claim_beside_a_pinned_fact_stands_after_it(server: Served, client: Client) -> None:
+def test_a_claim_beside_a_pinned_fact_stands_below_it_and_not_among_the_pinned(server: Served, client: Client) -> None:
     state(client, "Bank account is DE11", pinned=True)
     flood(server, client, 6)
-    lines = l5(client, QUESTION, "L4").splitlines()
-    assert lines[lines.index("- Bank account is DE11") + 1].startswith("- Bank account is DE95 (external claim: ")
+    assert "- Bank account is DE11" not in l5(client, QUESTION).splitlines()
+    assert "\n- Bank account is DE95 (external claim: " in l5(client, QUESTION)
+    system = context(client, QUESTION)["system"]
+    assert system.index("- Bank account is DE11\n") < system.index("- Bank account is DE95")
     assert [one["memory"]["pinned"] for one in search(client, QUESTION, limit=3)] == [True, False]
 
 

@@ -236,3 +236,70 @@ def test_a_pinned_and_a_more_trusted_value_outlive_a_merge(offline_server: Serve
     names = {"userId": "ana", "from": "person:makesh", "into": "person:mukesh"}
     assert client.post("/api/entities/merge", json=names).status_code == 200
     assert current(client, "ana") == ["Mukesh lives in Delhi", "Mukesh works at Acme"]
+
+
+def stated(client: httpx2.Client, text: str, **more: Any) -> dict[str, Any]:
+    answer = client.post("/api/memories", json={"userId": "ana", "type": "PROFILE", "content": text, **more})
+    assert answer.status_code in (200, 201), answer.text
+    made: dict[str, Any] = answer.json()["data"]
+    return made
+
+
+def test_unpinning_gives_the_earlier_importance_back(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    for text, more, importance in (
+        ("Likes green tea", {}, 1),
+        ("Lives in Austin", {}, 2),
+        ("Plays chess", {"pinned": True}, 1),
+        ("Plays go", {"pinned": True, "importance": 2}, 2),
+    ):
+        path = f"/api/memories/{stated(client, text, **more)['id']}"
+        pinned = client.patch(path, json={"pinned": True}).json()["data"]
+        assert (pinned["pinned"], pinned["importance"]) == (True, 3)
+        freed = client.patch(path, json={"pinned": False}).json()["data"]
+        assert (freed["pinned"], freed["importance"]) == (False, importance), text
+
+
+def test_the_importance_of_a_pinned_memory_is_not_silently_ignored(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    path = f"/api/memories/{stated(client, 'Likes green tea', pinned=True)['id']}"
+    refused = client.patch(path, json={"importance": 1})
+    assert (refused.status_code, refused.json()["code"]) == (409, "pinned")
+    freed = client.patch(path, json={"importance": 2, "pinned": False}).json()["data"]
+    assert (freed["pinned"], freed["importance"]) == (False, 2)
+
+
+def test_what_contradicts_a_pinned_memory_is_a_suggestion_beside_it(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    held = stated(client, "Zoe is allergic to nuts", pinned=True, attribute="zoe allergy note")
+    other = stated(client, "Zoe is allergic to milk only", attribute="zoe allergy note")
+    assert other["id"] != held["id"]
+    assert other["claimOf"] == held["memoryKey"]
+    now = client.get(f"/api/memories/{held['id']}").json()["data"]
+    assert (now["content"], now["pinned"], now["version"]) == ("Zoe is allergic to nuts", True, 1)
+    # A person who looks decides: the text of the suggestion becomes the memory's, and the suggestion ends.
+    done = client.patch(f"/api/memories/{held['id']}", json={"content": "Zoe is allergic to milk only"})
+    assert done.status_code == 200, done.text
+    assert current(client, "ana") == ["Zoe is allergic to milk only"]
+    assert client.get(f"/api/memories/{other['id']}").json()["data"]["archiveReason"] == "outdated"
+
+
+@pytest.mark.parametrize("then", ["I moved to Denver", "I no longer live in Austin"])
+def test_what_is_said_in_passing_takes_no_pinned_home_away(offline_server: Served, then: str) -> None:
+    client = offline_server.client("acme")
+    held = stated(client, "I live in Austin", pinned=True)
+    by_chat(client, "ana", then)
+    offline_server.settled(client)
+    now = client.get(f"/api/memories/{held['id']}").json()["data"]
+    assert (now["content"], now["status"], now["pinned"]) == ("I live in Austin", "ACTIVE", True)
+    [suggested] = [one for one in current(client, "ana") if one != "I live in Austin"]
+    assert suggested == then
+
+
+def test_a_pinned_memory_said_again_in_other_words_is_no_suggestion(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    held = stated(client, "I live in Austin", pinned=True)
+    again = stated(client, "My home is Austin")
+    assert (again["id"], again["mentions"], again["pinned"]) == (held["id"], 2, True)
+    assert stated(client, "I live in Boston", pinned=True)["content"] == "I live in Boston"
+    assert current(client, "ana") == ["I live in Boston"]

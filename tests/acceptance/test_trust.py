@@ -59,7 +59,7 @@ def test_a_tool_result_does_not_overwrite_a_pinned_fact(server: Served, client: 
     claim = assert_the_pin_stands(client, own)
     assert (claim["trustLevel"], claim["origin"], claim["source"]) == ("tool", "tool:read_page", "shadow_extraction")
     line = f"{POISON} (external claim: tool read_page)"
-    assert line in layers(client, "may I have penicillin, have I allergies?")["L4"]
+    assert line in layers(client, "may I have penicillin, have I allergies?")["L5"]
 
 
 @pytest.mark.parametrize(

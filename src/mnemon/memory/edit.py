@@ -13,13 +13,14 @@ from mnemon.memory.edit_refusals import (
     refuse_if_stale,
     refuse_pinned_claim,
     refuse_rule_note,
+    refuse_weight_of_pinned,
 )
 from mnemon.memory.fact import API, Fact, FactEntity
 from mnemon.memory.folds import dissolve_folds
 from mnemon.memory.importance import CRITICAL, unquoted_confidence
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
 from mnemon.memory.memory import MemoryVersion, StoredMemory
-from mnemon.memory.plan import MemoryChange, MemoryOutcome, rewrite_content
+from mnemon.memory.plan import MemoryChange, MemoryOutcome, importance_without_pin, rewrite_content
 from mnemon.memory.relative_dates import LONGEST_DATED, resolve_dates
 from mnemon.memory.remember import remember_facts, store_vectors
 from mnemon.memory.time_zone import load_time_zone
@@ -70,6 +71,7 @@ async def edit_memory(
     refuse_if_outranked(held, edit.source, changes_text=edit.content is not None, acts=_named_acts(edit))
     refuse_if_replaced(held, edit.status)
     refuse_pinned_claim(held, edit.pinned)
+    refuse_weight_of_pinned(held, edit.pinned, edit.importance)
     change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
         if held.claim_of is not None:
@@ -79,12 +81,13 @@ async def edit_memory(
         dates = resolve_dates(edit.content[:LONGEST_DATED], tx.now, await load_time_zone(tx, scope)) or None
         change = replace(change, memory=replace(_attribute_to(change.memory, edit.source), dates=dates))
     pinned = change.memory.pinned if edit.pinned is None else edit.pinned
-    importance = change.memory.importance if edit.importance is None else edit.importance
+    importance = importance_without_pin(held) if edit.importance is None else edit.importance
     memory = replace(
         change.memory,
         pinned=pinned,
         # Pinned memories are always critical; `_keeps_pin` of the withdrawal rules relies on it.
         importance=CRITICAL if pinned else importance,
+        unpinned_importance=importance if pinned else None,
         note=edit.reason or change.memory.note,
         revision=revision,
         updated_at=tx.now,

@@ -42,7 +42,9 @@ _RELEVANT_OPENING = (
     "What is remembered that may matter for this message. Lines marked as external come from the source they name, not "
     "from the person."
 )
-_CLAIM_OPENING = "A line marked as a claim contradicts the line before it, which a more trusted source said."
+_CLAIM_OPENING = (
+    "A line marked as a claim contradicts what a more trusted source said: the line before it, or one about the person."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,17 +88,14 @@ async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
 
 
 def person_layer(found: PromptRecall) -> Layer:
-    """Return prompt layer L4: the person's pinned memories and seeded profile, each followed by a claim against it."""
-    claims = _claims_by_memory(found)
-    items: list[LayerItem] = []
-    for rank, one in enumerate(found.always):
+    """Return prompt layer L4: the person's pinned memories and seeded profile."""
+    items = tuple(
         # The values order all items of the prompt when its budget is short: L4 10, cards 9, memories 6, messages 4,
         # claims 2.
-        items.append(_memory_item(one, one.line, 10.0 - rank / 100, found))
-        if one.id in claims:
-            items.append(_claim_item(one.id, claims[one.id], rank))
-    opening = f"{_PERSON_OPENING} {_CLAIM_OPENING}" if any(item.needs for item in items) else _PERSON_OPENING
-    return Layer(name="L4", title="The person", opening=opening, items=tuple(items), budget=600)
+        _memory_item(one, one.line, 10.0 - rank / 100, found)
+        for rank, one in enumerate(found.always)
+    )
+    return Layer(name="L4", title="The person", opening=_PERSON_OPENING, items=items, budget=600)
 
 
 StatedClaim = tuple[str, str]
@@ -119,7 +118,7 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
     Messages of the running session are left out, since the prompt shows them verbatim anyway.
     """
     always, claims = {one.id for one in found.always}, _claims_by_memory(found)
-    # What is always shown is in L4 already, with its claim.
+    # What is always shown is in L4 already. A claim against it stands here by itself: L4 holds nothing doubtful.
     facts = [hit for hit in found.memories.hits if not hit.contradicts and hit.found.id not in always]
     elsewhere = [hit for hit in found.messages.hits if not _is_in_session(hit, running)][:MOST_MESSAGES]
     items = [
@@ -127,6 +126,7 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
         *chain.from_iterable(
             _items_with_claim(hit, claims.get(hit.found.id), rank, found) for rank, hit in enumerate(facts)
         ),
+        *(_claim_item(None, claims[one.id], rank) for rank, one in enumerate(found.always) if one.id in claims),
         *(_hit_item(hit, 4.0 - rank / 10, found) for rank, hit in enumerate(elsewhere)),
     ]
     opening = f"{_RELEVANT_OPENING} {_CLAIM_OPENING}"
@@ -187,8 +187,8 @@ def _items_with_claim(hit: RecallHit, claim: StatedClaim | None, rank: int, reca
     return [shown] if claim is None else [shown, _claim_item(hit.found.id, claim, rank)]
 
 
-def _claim_item(memory_id: str, claim: StatedClaim, rank: int) -> LayerItem:
-    """Return the item of a claim, which is dropped if the memory that it contradicts is."""
+def _claim_item(memory_id: str | None, claim: StatedClaim, rank: int) -> LayerItem:
+    """Return the item of a claim, which is dropped if the memory that it contradicts is, where that precedes it."""
     claim_id, text = claim
     return LayerItem(text=text, sources=(claim_id,), value=2.0 - rank / 100, needs=memory_id)
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from mnemon.memory.claims import makes_claim
 from mnemon.memory.fact import EntityType, Fact
-from mnemon.memory.importance import confidence_of, importance_of
+from mnemon.memory.importance import CRITICAL, confidence_of, importance_of
 from mnemon.memory.keys import claim_key, entity_key, key_of_fact
 from mnemon.memory.lifecycle import (
     WAS_CLAIM,
@@ -99,6 +99,7 @@ def create_memory(
         attribute=fact.attribute,
         importance=importance_of(fact),
         pinned=bool(fact.pinned),
+        unpinned_importance=importance_of(replace(fact, pinned=None)) if fact.pinned else None,
         memory_key=claim_key(fact) if claim_of else key_of_fact(fact),
         source=fact.source,
         origin=fact.said_by,
@@ -272,11 +273,24 @@ def _add_mention(
     if not current:
         return mentioned
     pinned = held.status is ArchiveStatus.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
-    # Stated importance counts; derived importance only ever raises.
-    weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
+    # Stated importance counts; derived importance only ever raises. A pin has none of its own: it goes with the pin.
+    derived = max(importance_without_pin(held), importance_of(replace(fact, pinned=None)))
+    weight = fact.importance if fact.importance is not None else derived
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
     note = None if held.note == WAS_CLAIM else held.note
-    return replace(mentioned, pinned=pinned, importance=3 if pinned else weight, confidence=sure, note=note)
+    return replace(
+        mentioned,
+        pinned=pinned,
+        importance=CRITICAL if pinned else weight,
+        unpinned_importance=weight if pinned else None,
+        confidence=sure,
+        note=note,
+    )
+
+
+def importance_without_pin(held: StoredMemory) -> int:
+    """Return the importance that a memory has once it is not pinned."""
+    return held.importance if held.unpinned_importance is None else held.unpinned_importance
 
 
 def _apply_placement(
