@@ -11,10 +11,9 @@ from itertools import chain
 from mnemon.layer import Layer, LayerItem
 from mnemon.memory.layer import ASK_WHICH
 from mnemon.memory.words import query_terms, terms
+from mnemon.turn import OFFLINE_OPENING
 from mnemon.untrusted_text import reads_outside_text
 
-OFFLINE_OPENING = "No language model is connected, so this is memory alone"
-"""How every reply without a model begins."""
 _MAX_LINES = 5
 _MAX_NEAR = 3
 """Lines that share no word with the question, where none does."""

@@ -9,7 +9,7 @@ from mnemon.sessions import messages, store
 from mnemon.sessions.boundary import BeginSession, SessionBoundary, place_message
 from mnemon.sessions.sentences import split_sentences
 from mnemon.sessions.summary import SessionSummary
-from mnemon.turn import Role, TurnMessage
+from mnemon.turn import OFFLINE_OPENING, Role, TurnMessage
 
 _TAIL_MESSAGES = 6
 """How many messages of a resumed session are shown verbatim."""
@@ -92,7 +92,7 @@ async def _tail_items(tx: Tx, request: LayerRequest, position: SessionPosition) 
     return [
         _tail_item(one, 3.0 + index / 100)
         for index, one in enumerate(latest)
-        if one.role is not Role.TOOL and one.content
+        if one.role is not Role.TOOL and one.content and not one.content.startswith(OFFLINE_OPENING)
     ]
 
 

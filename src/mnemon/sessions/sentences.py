@@ -45,7 +45,8 @@ _DONE = re.compile(
     r"resolved|decided|solved|settled|answered|sorted|delivered|bought|fixed|forget about|never ?mind)\b",
     re.IGNORECASE,
 )
-_NAME = r"([A-ZÀ-Þ][a-zà-ÿ]+(?:\s[A-ZÀ-Þ][a-zà-ÿ]+)?)"
+_PLACE_WORDS = r"(?:Inc|Ltd|GmbH|Corp|Bank|Street|Airport|Station|Hotel|University|Hospital|School)\b"
+_NAME = rf"([A-ZÀ-Þ][a-zà-ÿ]+\b(?:\s(?!{_PLACE_WORDS})[A-ZÀ-Þ][a-zà-ÿ]+\b)?)(?!\s{_PLACE_WORDS})"
 _KIN = (
     r"(?:cofounder|co-founder|boss|manager|colleague|coworker|friend|partner|wife|husband|brother|sister|mother|father"
     r"|mom|mum|dad|son|daughter|neighbou?r|doctor|dentist|coach|client|teacher|cousin|aunt|uncle|niece|nephew|roommate"
@@ -56,11 +57,12 @@ _PERSON_NAMED = re.compile(
     rf"|married|marry|hired|hire|paid|pay|invited|invite|miss|helped|help|remind|saw|introduced me to|talked to|talk to"
     rf"|spoke to|speak to"
     r"|(?!integrat|account|pay|bank|api\b|contract|subscri|sign|deal|log|api\b|flew|fly|insur|stor|host)\w+ with)"
-    rf"\s{_NAME}(?!\s(?:Inc|Ltd|GmbH|Corp|Bank|Street|Airport|Station|Hotel|University)\b)\b"
+    rf"\s{_NAME}"
     rf"|\b(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir)\s(?:\w+\s)?{_KIN},?\s(?:is\s|called\s)?{_NAME}"
     rf"|\b{_NAME}(?:,| is| was| and I| said| says| told| thinks| wants| called| asked| asks| loves| lives| works)"
     rf"\s(?:my|our|his|her)\s(?:\w+\s)?{_KIN}\b"
-    rf"|\b{_NAME}\s(?:said|says|told|thinks|asked|asks|called me|and I|lives|works (?:at|for|as)|promised|agreed|will)\b"
+    rf"|\b{_NAME}\s(?:said|says|told|thinks|asked|asks|called me|and I|lives|works (?:at|for|as)|promised"
+    r"|agreed|will)\b"
 )
 # `(?<!\s)` lets a match begin only at the start of a run of white space: otherwise a long run takes quadratic time.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|(?<!\s)\s*\n\s*|(?<=;)\s+")
