@@ -303,3 +303,35 @@ def test_a_pinned_memory_said_again_in_other_words_is_no_suggestion(offline_serv
     assert (again["id"], again["mentions"], again["pinned"]) == (held["id"], 2, True)
     assert stated(client, "I live in Boston", pinned=True)["content"] == "I live in Boston"
     assert current(client, "ana") == ["I live in Boston"]
+
+
+def entities(client: httpx2.Client) -> dict[str, list[str]]:
+    listed = client.get("/api/entities", params={"userId": "ana"}).json()["data"]
+    return {one["key"]: one["aliases"] for one in listed}
+
+
+def test_a_role_word_means_the_person_once_named(offline_server: Served) -> None:
+    client, now = told(
+        offline_server, "chat", "My wife works at Siemens", "My wife is Laura", "Laura works at Bosch now"
+    )
+    assert entities(client) == {"person:laura": ["person:wife"]}
+    assert "My wife works at Siemens" not in now
+    assert "Laura works at Bosch now" in now
+    by_chat(client, "ana", "My wife works at Bayer")
+    offline_server.settled(client)
+    assert [one for one in current(client, "ana") if "works" in one] == ["My wife works at Bayer"]
+
+
+def test_a_role_word_that_was_split_stays_apart(offline_server: Served) -> None:
+    client, _ = told(offline_server, "api", "My boss lives in Rome", "My boss is Ruth")
+    merged = {"userId": "ana", "key": "person:ruth", "from": "person:manager"}
+    assert client.post("/api/entities/split", json=merged).status_code == 200
+    by_api(client, "ana", "My boss is Ruth")
+    offline_server.settled(client)
+    assert "person:manager" not in entities(client).get("person:ruth", [])
+
+
+def test_words_for_the_same_kin_are_one_entity(offline_server: Served) -> None:
+    client, now = told(offline_server, "chat", "My mom lives in Bonn", "My mother is a nurse", "My mum lives in Graz")
+    assert len(entities(client)) == 1
+    assert "My mom lives in Bonn" not in now

@@ -116,7 +116,7 @@ def test_a_relative_date_is_a_day_in_the_persons_zone_and_past_once_it_is_over(o
 
 
 def test_without_a_zone_of_their_own_people_have_that_of_the_setting(offline_server: Served) -> None:
-    server, client = offline_server, offline_server.client("acme")
+    client = offline_server.client("acme")
     body = {"userId": "ana", "type": "PROFILE", "content": "The rent is due tomorrow"}
     made = client.post("/api/memories", json=body).json()["data"]
     assert made["dates"] == ["tomorrow: 2026-04-13"]

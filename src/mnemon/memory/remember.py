@@ -14,6 +14,7 @@ from mnemon.memory import store, vector_store
 from mnemon.memory.batch import FactBatch
 from mnemon.memory.claims import archive_overtaken
 from mnemon.memory.entities import store as entities
+from mnemon.memory.entities.role_links import link_roles
 from mnemon.memory.fact import Fact
 from mnemon.memory.folds import dissolve_folds
 from mnemon.memory.importance import importance_after_use
@@ -80,6 +81,9 @@ async def remember_facts(
         await dissolve_folds(tx, scope, restated, revision=stamp.revision)
     await store.write_provenance(tx, scope, batch.grounds)
     await _raise_importance(tx, scope, batch)
+    new = (MemoryOutcome.CREATED, MemoryOutcome.UPDATED)
+    told = [complete_fact(fact) for fact, one in zip(facts, changes, strict=True) if one.outcome in new]
+    await link_roles(tx, scope, told, revision=stamp.revision)
     await store_vectors(tx, scope, changes, vectors, revision=stamp.revision)
     # Mere repeats change nothing that upkeep would look at.
     if any(change.outcome is MemoryOutcome.CREATED or change.displaced is not None for change in changes):

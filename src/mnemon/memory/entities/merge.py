@@ -12,7 +12,7 @@ from mnemon.jobs.kind import Attempt, JobKind
 from mnemon.memory.entities import store
 from mnemon.memory.entities.aliases import Aliases, AliasLink
 from mnemon.memory.entities.matching import PairVerdict, judge_pair
-from mnemon.memory.entities.merged_values import give_values_back, set_values_aside
+from mnemon.memory.entities.merged_values import remove_link, store_link
 from mnemon.memory.entities.overview import match_candidates
 from mnemon.memory.entities.proposals import MergeProposal, propose_merges
 from mnemon.memory.upkeep.schedule import MATCH_ENTITIES
@@ -46,12 +46,12 @@ async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeR
     existing = aliases.links.get(into)
     if existing and existing.made_by == "rule" and aliases.resolve(source) == existing.target:
         # The rule merged the same two in the other direction; the person's choice of the remaining key has precedence.
-        await _remove_link(tx, scope, existing, revision=revision)
+        await remove_link(tx, scope, existing, revision=revision)
         aliases = aliases.without_link(existing)
     link = aliases.link_for(source, into, tx.new_id("mrg"), "person")
     if link:
         aliases = aliases.with_link(link)
-        await _store_link(tx, scope, link, ("asked for",), aliases, revision=revision)
+        await store_link(tx, scope, link, ("asked for",), aliases, revision=revision)
         await store.allow_together(tx, scope, source, into)
     key, *others = aliases.member_keys(into)
     return MergeResult(key=key, aliases=tuple(others), changed=link is not None)
@@ -69,7 +69,7 @@ async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLi
         raise Conflict(
             f"{source} is not merged with {key}. `GET /api/entities/{key}` lists its aliases.", code="not_merged"
         )
-    await _remove_link(tx, scope, link, revision=revision)
+    await remove_link(tx, scope, link, revision=revision)
     # Otherwise the job would merge the pair again at the next mention.
     await _remember_split(tx, scope, link)
     return link
@@ -92,7 +92,7 @@ async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]
         if link is None or _is_kept_apart(link, aliases, apart):
             continue
         aliases = aliases.with_link(link)
-        await _store_link(tx, scope, link, proposal.judgement.reasons, aliases, revision=revision)
+        await store_link(tx, scope, link, proposal.judgement.reasons, aliases, revision=revision)
         merged += 1
     return merged
 
@@ -113,28 +113,13 @@ async def _load_aliases_for(tx: Tx, scope: Scope, *keys: str) -> Aliases:
     return aliases
 
 
-async def _store_link(
-    tx: Tx, scope: Scope, link: AliasLink, reasons: tuple[str, ...], aliases: Aliases, *, revision: int
-) -> None:
-    """Insert an alias, write the merge to the log with its reasons, and set aside the values that it leaves behind."""
-    await store.add_link(tx, scope, link)
-    await store.log_merge(tx, scope, link, reasons)
-    await set_values_aside(tx, scope, link, aliases, revision=revision)
-
-
-async def _remove_link(tx: Tx, scope: Scope, link: AliasLink, *, revision: int) -> None:
-    """Delete an alias, write the split to the log, and give back the values that the merge set aside."""
-    await store.delete_link(tx, scope, link)
-    await store.log_split(tx, scope, link.merge_id)
-    await give_values_back(tx, scope, link, revision=revision)
-
-
 async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
     """Record the pairs that the rule would merge again as kept apart; for any other the split is enough."""
     known = {one.key: one for one in match_candidates(await store.list_mentions(tx, scope))}
     for one in {link.alias, link.asked_from}:
         pair = known.get(one), known.get(link.target)
-        if pair[0] and pair[1] and judge_pair(pair[0], pair[1]).verdict is PairVerdict.MERGE:
+        merges = pair[0] and pair[1] and judge_pair(pair[0], pair[1]).verdict is PairVerdict.MERGE
+        if merges or link.made_by == "rule":
             await store.keep_apart(tx, scope, one, link.target)
 
 

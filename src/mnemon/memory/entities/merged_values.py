@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mnemon.db.tx import Tx
-from mnemon.memory import store
+from mnemon.memory import store as memories
 from mnemon.memory.attributes import Holds
+from mnemon.memory.entities import store
 from mnemon.memory.entities.aliases import Aliases, AliasLink
 from mnemon.memory.lifecycle import ArchiveReason, note_before_merge, set_aside_note
 from mnemon.memory.memory import StoredMemory
@@ -21,9 +22,25 @@ from mnemon.memory.trust import trust_rank
 from mnemon.scope import Scope
 
 
-async def set_values_aside(tx: Tx, scope: Scope, link: AliasLink, aliases: Aliases, *, revision: int) -> None:
+async def store_link(
+    tx: Tx, scope: Scope, link: AliasLink, reasons: tuple[str, ...], aliases: Aliases, *, revision: int
+) -> None:
+    """Insert an alias, write the merge to the log with its reasons, and set aside the values that it leaves behind."""
+    await store.add_link(tx, scope, link)
+    await store.log_merge(tx, scope, link, reasons)
+    await _set_values_aside(tx, scope, link, aliases, revision=revision)
+
+
+async def remove_link(tx: Tx, scope: Scope, link: AliasLink, *, revision: int) -> None:
+    """Delete an alias, write the split to the log, and give back the values that the merge set aside."""
+    await store.delete_link(tx, scope, link)
+    await store.log_split(tx, scope, link.merge_id)
+    await _give_values_back(tx, scope, link, revision=revision)
+
+
+async def _set_values_aside(tx: Tx, scope: Scope, link: AliasLink, aliases: Aliases, *, revision: int) -> None:
     """Archive the values that a merge leaves beside a better one of the same attribute; `aliases` include its link."""
-    held = await store.about_keys(tx, scope, aliases.member_keys(link.target))
+    held = await memories.about_keys(tx, scope, aliases.member_keys(link.target))
     aside = [
         replace(
             one.as_archived(ArchiveReason.OUTDATED, tx.now, note=set_aside_note(link.merge_id, one.note)),
@@ -31,14 +48,14 @@ async def set_values_aside(tx: Tx, scope: Scope, link: AliasLink, aliases: Alias
         )
         for one in values_beside(held, aliases)
     ]
-    await store.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in aside])
+    await memories.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in aside])
 
 
-async def give_values_back(tx: Tx, scope: Scope, link: AliasLink, *, revision: int) -> None:
+async def _give_values_back(tx: Tx, scope: Scope, link: AliasLink, *, revision: int) -> None:
     """Make the memories active again that this merge set aside, each as it was."""
-    aside = await store.set_aside_by(tx, scope, set_aside_note(link.merge_id, None))
+    aside = await memories.set_aside_by(tx, scope, set_aside_note(link.merge_id, None))
     back = [replace(one.as_active(note=note_before_merge(one.note)), revision=revision) for one in aside]
-    await store.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in back])
+    await memories.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in back])
 
 
 def values_beside(held: Iterable[StoredMemory], aliases: Aliases) -> list[StoredMemory]:
