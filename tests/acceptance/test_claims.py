@@ -158,7 +158,9 @@ def test_what_the_withdrawn_outranked_stands_for_itself(client: Client) -> None:
     assert client.patch(f"/api/memories/{own['id']}", json={"pinned": True}).status_code == 200
     reasons = [one["reason"] for one in client.get(f"/api/memories/{own['id']}/history").json()["data"]]
     assert "was a claim until the source it contradicted was withdrawn" in reasons
-    again = state(client, "Is on the silver plan", attribute="plan")
+    beside = state(client, "Is on the silver plan", attribute="plan")
+    assert beside["claimOf"] == gold["memoryKey"], "a pin keeps the text"
+    again = state(client, "Is on the bronze plan", attribute="plan", pinned=False)
     assert (again["id"], again["claimOf"]) == (own["id"], None)
     back = client.patch(f"/api/memories/{gold['id']}", json={"status": "ACTIVE"})
     assert (back.status_code, back.json()["code"]) == (409, "replaced")

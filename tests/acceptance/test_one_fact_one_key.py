@@ -335,3 +335,21 @@ def test_words_for_the_same_kin_are_one_entity(offline_server: Served) -> None:
     client, now = told(offline_server, "chat", "My mom lives in Bonn", "My mother is a nurse", "My mum lives in Graz")
     assert len(entities(client)) == 1
     assert "My mom lives in Bonn" not in now
+
+
+def test_a_memory_mentions_the_organization_beside_the_person(offline_server: Served) -> None:
+    client, _ = told(offline_server, "api", "Sarah is CEO of TechStartup Inc", "Tom works at TechStartup Inc")
+    [tom, sarah] = client.get("/api/memories", params={"userId": "ana"}).json()["data"]
+    assert (sarah["entityRefs"], sarah["entityRoles"]) == (["person:sarah", "org:techstartup_inc"], ["about", "job"])
+    assert (tom["entityRefs"], tom["entityRoles"]) == (["person:tom", "org:techstartup_inc"], ["about", "employer"])
+    listed = client.get("/api/entities", params={"userId": "ana"}).json()["data"]
+    [company] = [one for one in listed if one["type"] == "org"]
+    assert (company["label"], company["memories"]) == ("TechStartup Inc", 2)
+    query = {"userId": "ana", "query": "Who works at TechStartup Inc?"}
+    cards = client.post("/api/memories/search", json=query).json()["data"]["entityCards"]
+    assert any(one["key"] == "org:techstartup_inc" and "Sarah" in one["text"] for one in cards)
+    by_api(client, "ana", "Sarah is now CTO of OtherCo")
+    [moved] = [
+        one for one in client.get("/api/memories", params={"userId": "ana"}).json()["data"] if one["version"] == 2
+    ]
+    assert moved["entityRefs"] == ["person:sarah", "org:otherco"]

@@ -180,8 +180,8 @@ def test_a_claim_names_what_it_stands_beside_and_is_never_pinned(facts: list[Fac
             # Only a pin keeps out what is trusted as much.
             assert outranks(held.trust, one.trust) or (held.pinned and held.trust is one.trust)
             assert not one.pinned
-            mark = "claim: the person says otherwise" if one.trust is Trust.PERSON else "external claim: "
-            assert one.line.startswith(f"{one.content} ({mark}")
+            own = {Trust.PERSON: "claim: the person says", Trust.OPERATOR: "claim: the operator says"}
+            assert one.line.startswith(f"{one.content} ({own.get(one.trust, 'external claim: ')}")
 
 
 @given(STATEMENTS)

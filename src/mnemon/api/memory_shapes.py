@@ -140,6 +140,7 @@ class MemoryOut(ApiModel):
     type: MemoryType
     content: str
     entity_refs: list[str]
+    entity_roles: list[str]
     entity_label: str | None
     subtype: Subtype
     attribute: str | None
@@ -174,6 +175,7 @@ class MemoryOut(ApiModel):
         subtype = Subtype(entity_type=memory.entity_type, fact_type=memory.fact_type)
         lists = {
             "entity_refs": list(memory.entity_refs),
+            "entity_roles": list(memory.entity_roles or (ABOUT,) * len(memory.entity_refs)),
             "sources": list(memory.sources),
             "dates": list(memory.dates or ()),
             "provenance": provenance,

@@ -97,6 +97,12 @@ class StoredMemory:
     provenance: tuple[Provenance, ...] = ()
     """The latest statements of its current text, newest first."""
 
+    def label_of(self, key: str) -> str | None:
+        """Return the name by which its text calls one of its entities; None if it does not name that."""
+        if self.entity_labels is not None and key in self.entity_refs:
+            return self.entity_labels[self.entity_refs.index(key)] or None
+        return self.entity_label if self.entity_refs[:1] == (key,) else None
+
     @property
     def mark(self) -> str | None:
         """Return the source in words for a reader; None if it needs no mark."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 from mnemon.memory.claims import makes_claim
 from mnemon.memory.fact import EntityType, Fact
 from mnemon.memory.importance import CRITICAL, confidence_of, importance_of
-from mnemon.memory.keys import claim_key, entity_key, key_of_fact
+from mnemon.memory.keys import claim_key, key_of_fact
 from mnemon.memory.lifecycle import (
     WAS_CLAIM,
     WITHDRAWN,
@@ -29,6 +29,7 @@ from mnemon.memory.lifecycle import (
     place_statement,
 )
 from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.mentioned import ABOUT, mentioned_entities
 from mnemon.memory.repeats import record_repeat, record_replaced_version, version_from_fact
 from mnemon.memory.trust import Trust, outranks
 
@@ -87,12 +88,15 @@ def create_memory(
     With `claim_of`, it is a claim beside the memory with that key.
     """
     valid_from = fact.valid_from or stamp.at
+    entities = mentioned_entities(fact)
     memory = StoredMemory(
         id=id,
         persona_id=persona_id,
         type=fact.type,
         content=fact.content,
-        entity_refs=(entity_key(fact.entity),) if fact.entity else (),
+        entity_refs=tuple(one.key for one in entities),
+        entity_labels=tuple(one.label for one in entities) if len(entities) > 1 else None,
+        entity_roles=tuple(one.role for one in entities) if len(entities) > 1 else None,
         entity_label=fact.entity.label if fact.entity else None,
         entity_type=fact.entity.type if fact.entity else EntityType.PERSON,
         fact_type=fact.fact_type,
@@ -331,9 +335,15 @@ def _supersede_memory(
     stated: StoredMemory, held: StoredMemory, fact: Fact, since: datetime, stamp: WriteStamp
 ) -> MemoryChange:
     """Return the change that makes the fact the memory's text, and the earlier text a past version."""
+    others = mentioned_entities(fact)[1:]
+    about = held.entity_refs[:1]
+    label = fact.entity.label if fact.entity else held.entity_label
     memory = replace(
         stated,
         content=fact.content,
+        entity_refs=(*about, *(one.key for one in others)) if about else (),
+        entity_labels=(label or "", *(one.label for one in others)) if about and others else None,
+        entity_roles=(ABOUT, *(one.role for one in others)) if about and others else None,
         entity_label=fact.entity.label if fact.entity else held.entity_label,
         source=fact.source,
         origin=fact.said_by,
