@@ -84,6 +84,15 @@ class Scope:
         return replace(self, persona_id=persona_id)
 
 
+LOCAL_ORG = "local"
+"""The organization that `mnemon serve` makes at its first start, and that commands use unless they name another."""
+
+
+def org_option(org_id: str) -> str:
+    """Return the option that makes a suggested command use this organization: ` --org NAME`, or nothing for `local`."""
+    return "" if org_id == LOCAL_ORG else f" --org {org_id}"
+
+
 def person_scope(org_id: str, external_user: str, persona_id: str | None = None) -> Scope:
     """Return the scope of the person that the organization calls `external_user`."""
     return Scope(org_id=org_id, user_id=internal_user_id(org_id, external_user), persona_id=persona_id)

@@ -155,7 +155,7 @@ def test_a_run_counts_for_its_agent_and_not_for_the_key_that_asked_for_it(limite
     answers = []
     for run in (runs[0], runs[1], runs[0], runs[1], runs[0]):
         bearer = {"Authorization": f"Bearer {run_token(limited, agent['id'], run['id'])}"}
-        answers.append(httpx2.post(f"{limited.server.url}/mcp", json=PING, headers={**SPOKEN, **bearer}))
+        answers.append(httpx2.post(f"{limited.server.url}/mcp", json=PING, headers={**SPOKEN, **bearer}, timeout=60))
     assert [answer.status_code for answer in answers] == [200] * LIMIT + [429]
     assert answers[-1].headers["Retry-After"] == "15"
     limited.spend(client, LIMIT - 3)

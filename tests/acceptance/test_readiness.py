@@ -77,9 +77,9 @@ def test_work_that_nobody_takes_makes_a_server_without_worker_not_ready(database
 
 def test_the_metrics_count_workers_and_restarts(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, model="offline") as server:
-        wait_until(lambda: "mnemon_workers 1.0" in httpx2.get(f"{server.url}/metrics").text)
-        assert "# TYPE mnemon_task_restarts_total counter" in httpx2.get(f"{server.url}/metrics").text
-        assert "mnemon_database_up 1.0" in httpx2.get(f"{server.url}/metrics").text
+        wait_until(lambda: "mnemon_workers 1.0" in httpx2.get(f"{server.url}/metrics", timeout=60).text)
+        assert "# TYPE mnemon_task_restarts_total counter" in httpx2.get(f"{server.url}/metrics", timeout=60).text
+        assert "mnemon_database_up 1.0" in httpx2.get(f"{server.url}/metrics", timeout=60).text
 
 
 def test_what_stands_in_the_database_is_not_among_a_workers_own_figures() -> None:

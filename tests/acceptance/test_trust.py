@@ -139,7 +139,9 @@ def test_the_way_out_that_a_pinned_claim_is_told_leads_to_a_pin(client: Client) 
 
 
 def test_only_a_key_of_the_whole_organization_speaks_for_the_operator(server: Served, client: Client) -> None:
-    bound = httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.key(user='anna')}"})
+    bound = httpx2.Client(
+        base_url=server.url, headers={"Authorization": f"Bearer {server.key(user='anna')}"}, timeout=60
+    )
     body = {"userId": "anna", "type": "PROFILE", "content": POISON, "source": "operator"}
     with bound:
         assert bound.post("/api/memories", json=body).status_code == 403
@@ -234,7 +236,7 @@ def test_taking_back_needs_the_scope_of_forgetting(server: Served, client: Clien
     state(client, POISON, source="email")
     key = server.key(grants=frozenset({Grant.MEMORY_READ, Grant.MEMORY_WRITE}))
     body = {"userId": "anna", "origin": "email"}
-    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}) as weaker:
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as weaker:
         assert weaker.post("/api/sources/withdraw", json=body).status_code == 403
         assert weaker.get("/api/sources", params={"userId": "anna"}).status_code == 200
     assert client.post("/api/sources/withdraw", json={**body, "userId": "nobody"}).status_code == 404

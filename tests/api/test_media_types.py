@@ -47,5 +47,5 @@ def test_only_what_is_sent_and_by_whom_counts(database_url: str, tmp_path: Path)
         runs = f"/api/agents/{client.post('/api/agents', json=agent).json()['data']['id']}/runs"
         assert client.post(runs).status_code == 202, "a body that may be left out has no kind"
         assert_problem(client.post(runs, content=b"{}", headers={"Content-Type": FORM}), 415, "wrong_media_type")
-        stranger = httpx2.post(f"{server.url}/api/memories", content=b"{}", headers={"Content-Type": FORM})
+        stranger = httpx2.post(f"{server.url}/api/memories", content=b"{}", headers={"Content-Type": FORM}, timeout=60)
         assert_problem(stranger, 401, "unauthenticated")

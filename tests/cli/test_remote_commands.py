@@ -294,10 +294,10 @@ def test_a_local_server_of_another_database_is_not_asked(mnemon: Program, monkey
 def test_the_operators_token_opens_the_api_of_organizations_that_exist(mnemon: Program) -> None:
     mnemon.server.key("acme")
     bearer = {"Authorization": f"Bearer mnk_acme_{mnemon.server.app.state.operator.token}"}
-    assert httpx2.get(f"{mnemon.server.url}/api/agents", headers=bearer).status_code == 200
-    assert httpx2.post(f"{mnemon.server.url}/mcp?userId=ann", headers=bearer, json={}).status_code == 401
+    assert httpx2.get(f"{mnemon.server.url}/api/agents", headers=bearer, timeout=60).status_code == 200
+    assert httpx2.post(f"{mnemon.server.url}/mcp?userId=ann", headers=bearer, json={}, timeout=60).status_code == 401
     missing = {"Authorization": bearer["Authorization"].replace("acme", "nowhere")}
-    assert httpx2.get(f"{mnemon.server.url}/api/agents", headers=missing).status_code == 404
+    assert httpx2.get(f"{mnemon.server.url}/api/agents", headers=missing, timeout=60).status_code == 404
     with announced(mnemon.server):
         assert "mnemon orgs create nowhere" in mnemon("agents", "list", "--org", "nowhere", code=3).stderr
 

@@ -71,7 +71,7 @@ class EchoingModel:
 @contextmanager
 def serving(folder: Path, database_url: str, **settings: str) -> Iterator[tuple[str, Path]]:
     """A `mnemon serve` of its own, at the most talkative level: its address, and the file with its log."""
-    with httpx2.Client() as probe:
+    with httpx2.Client(timeout=60) as probe:
         log = folder / f"log-{next(_numbers)}.jsonl"
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("MNEMON_")},

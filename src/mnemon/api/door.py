@@ -27,7 +27,7 @@ from mnemon.event_loop import run_off_loop
 from mnemon.input_checks import parse_json
 from mnemon.memory.fact import API
 from mnemon.memory.trust import Trust, trust_of
-from mnemon.scope import Scope, person_scope
+from mnemon.scope import Scope, org_option, person_scope
 from mnemon.services import Services
 
 
@@ -108,7 +108,7 @@ class Door:
         """Return the scope of the person the request names; refuse a key that is bound to another person."""
         bound = self.principal.bound_user
         if bound is not None and bound != user_id:
-            raise other_person_error()
+            raise other_person_error(self.principal.org_id)
         named = person_scope(self.principal.org_id, user_id, persona_id)
         self.concerned.add(named.user)
         return named
@@ -153,7 +153,8 @@ class Door:
         if self.principal.bound_user is not None:
             raise NotAllowed(
                 "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
-                "bound to a person: `mnemon keys create --name laptop`, without `--user`, makes one.",
+                f"bound to a person: `mnemon keys create --name laptop{org_option(self.principal.org_id)}`, without "
+                "`--user`, makes one.",
                 code="key_bound_to_user",
             )
 

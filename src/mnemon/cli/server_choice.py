@@ -20,8 +20,8 @@ import typer
 
 from mnemon.cli.profiles import DEFAULT_PROFILE, Profile, load_profiles, profile_not_found
 from mnemon.errors import Invalid, Unauthenticated
+from mnemon.scope import LOCAL_ORG
 
-LOCAL_ORG = "local"
 _KEY_PATTERN = re.compile(r"mnk_(?P<org>[a-z0-9-]+)_[!-~]+")
 
 UrlOption = Annotated[

@@ -24,11 +24,10 @@ from mnemon.cli.checkup.machine import unknown_settings
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.server_address import EVERY_INTERFACE, ServerAddress
 from mnemon.cli.terminal import out
-from mnemon.scope import Scope
+from mnemon.scope import LOCAL_ORG, Scope
 from mnemon.services import Services
 from mnemon.settings import Settings
 
-LOCAL_ORG = "local"
 _EXAMPLE_MEMORY = '{"userId": "me", "type": "PROFILE", "content": "I live in Austin"}'
 
 

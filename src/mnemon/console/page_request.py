@@ -17,13 +17,11 @@ from mnemon.access.grants import Grant, Principal
 from mnemon.console.forms import FormState, Refusal
 from mnemon.db.tx import Tx
 from mnemon.errors import NotAllowed, Unauthenticated
-from mnemon.scope import Scope, person_scope
+from mnemon.scope import LOCAL_ORG, Scope, person_scope
 from mnemon.services import Services
 from mnemon.sessions import overview
 
 SESSION_COOKIE = "mnemon_console"
-DEFAULT_ORG = "local"
-"""The organization of a command without `--org`."""
 
 
 class PageRequest:
@@ -66,7 +64,7 @@ class PageRequest:
 
     def command(self, command: str, *words: str) -> str:
         """Return a `mnemon` command to copy, its arguments quoted, with `--org` unless it is the default."""
-        named = () if self.principal.org_id == DEFAULT_ORG else ("--org", self.principal.org_id)
+        named = () if self.principal.org_id == LOCAL_ORG else ("--org", self.principal.org_id)
         return " ".join([command, *map(shlex.quote, (*words, *named))])
 
     def sheet(self, to: str) -> FormState:

@@ -7,6 +7,7 @@ up to date. A `Receipt` counts what a forgetting removed; it is the response to 
 import asyncio
 import base64
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -160,7 +161,8 @@ def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:
     new = [entry for entry in wanted if entry.id not in known]
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
+        # It names people's internal ids, and a worker's data directory may be open to others.
+        with open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.writelines(json.dumps(entry_to_json(entry)) + "\n" for entry in new)
     return len(new)
 

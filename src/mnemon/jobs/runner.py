@@ -205,7 +205,6 @@ class Runner:
     async def _run_attempt(self, item: WorkItem) -> None:
         """Run one attempt at the item, and record in the database and log how it ended."""
         kind = self._kinds[item.kind]
-        item_log = _item_log(item)
         started = asyncio.get_running_loop().time()
         outcome: str | None = "left_to_lease"
         detail = None
@@ -223,7 +222,7 @@ class Runner:
         finally:
             ms = round((asyncio.get_running_loop().time() - started) * 1000, 1)
             if outcome is not None:
-                _log_outcome(item_log.bind(ms=ms), outcome, detail)
+                _log_outcome(item, outcome, detail, ms=ms)
 
     async def _run_item(self, item: WorkItem, kind: JobKind) -> str | None:
         """Run the work item here or in a child process; return its outcome, or None where the child recorded it."""
@@ -352,8 +351,9 @@ def _item_log(item: WorkItem) -> structlog.stdlib.BoundLogger:
     return item_log
 
 
-def _log_outcome(item_log: structlog.stdlib.BoundLogger, outcome: str, error: Exception | None) -> None:
-    """Log the end of an attempt in one line `work_finished`, with the next step where it failed."""
+def _log_outcome(item: WorkItem, outcome: str, error: Exception | None, *, ms: float) -> None:
+    """Log the end of an item's attempt in one line `work_finished`, with the next step where it failed."""
+    item_log = _item_log(item).bind(ms=ms)
     if error is None:
         item_log.info("work_finished", outcome=outcome)
         return
@@ -362,6 +362,6 @@ def _log_outcome(item_log: structlog.stdlib.BoundLogger, outcome: str, error: Ex
         "work_finished",
         outcome=outcome,
         error=code,
-        next_step=next_step_after(outcome, error),
+        next_step=next_step_after(outcome, error, item),
         exc_info=None if isinstance(error, MnemonError) else error,
     )

@@ -55,24 +55,32 @@ def slot_entity_key(entity: FactEntity | None) -> str:
     return f"{kind}:{kinship_slug(slug)}"
 
 
-@lru_cache(maxsize=50_000)
-def read_slot(
-    content: str, entity: FactEntity | None, attribute: str | None, fact_type: FactType = FactType.FACT
-) -> SlotReading:
+def read_slot(content: str, entity: FactEntity | None, attribute: str | None) -> SlotReading:
     """Return of what a statement is a value, by the attribute it was given or by what its text says."""
     if len(content) > LONGEST_READ and attribute is None:
         return NO_SLOT
-    if (denied := _denial_of(content[:LONGEST_READ], entity, attribute)) is not None:
+    reading = _read_short_slot(content[:LONGEST_READ], entity, attribute)
+    if reading.attribute is None or reading.attribute.holds is not Holds.LOG or reading.denies:
+        return reading
+    # An entry of a log is its words, all of them: two long ones that begin alike are two.
+    words = " ".join(sorted(value_stems(content))) if len(content) <= LONGEST_READ else content
+    return replace(reading, slot=f"{reading.slot}#{content_hash(words)}")
+
+
+# A batch compares each statement with what is held of one person: a few thousand short texts. The cache holds no more,
+# for its texts stay in the process after they are forgotten in the database, until others push them out.
+@lru_cache(maxsize=4_096)
+def _read_short_slot(content: str, entity: FactEntity | None, attribute: str | None) -> SlotReading:
+    """Return of what a statement of at most `LONGEST_READ` characters is a value."""
+    if (denied := _denial_of(content, entity, attribute)) is not None:
         slot = slot_of(slot_entity_key(denied.entity), denied.attribute.name)
         return SlotReading(slot=slot, attribute=denied.attribute, entity=denied.entity, denies=True)
-    reading = _reading_of(content[:LONGEST_READ], entity, attribute)
+    reading = _reading_of(content, entity, attribute)
     if reading is None:
         return NO_SLOT
     known = reading.attribute
     key = slot_entity_key(reading.entity)
     slot = slot_of(key, known.name)
-    if known.holds is Holds.LOG:
-        slot = f"{slot}#{content_hash(' '.join(sorted(value_stems(content[:LONGEST_READ]))))}"
     return SlotReading(slot=slot, attribute=known, values=reading.values, entity=reading.entity, named=reading.named)
 
 
@@ -100,12 +108,12 @@ def _reading_of(content: str, entity: FactEntity | None, attribute: str | None) 
 
 def read_fact(fact: Fact) -> SlotReading:
     """Return of what a fact is a value."""
-    return read_slot(fact.content, fact.entity, fact.attribute, fact.fact_type)
+    return read_slot(fact.content, fact.entity, fact.attribute)
 
 
 def read_memory(memory: StoredMemory) -> SlotReading:
     """Return of what a memory's current text is a value."""
-    return read_slot(memory.content, entity_of(memory), memory.attribute, memory.fact_type)
+    return read_slot(memory.content, entity_of(memory), memory.attribute)
 
 
 def entity_of(memory: StoredMemory) -> FactEntity | None:
@@ -187,7 +195,7 @@ def says_same(fact: Fact, held: StoredMemory | None, content: str) -> bool:
         return True
     entity = entity_of(held) if held else fact.entity
     attribute = held.attribute if held else fact.attribute
-    return has_same_value(read_fact(fact), read_slot(content, entity, attribute, fact.fact_type))
+    return has_same_value(read_fact(fact), read_slot(content, entity, attribute))
 
 
 def has_same_value(one: SlotReading, other: SlotReading) -> bool:
