@@ -8,6 +8,7 @@ from mnemon.api.models import ApiModel, Instant, Label, Name, NonEmptyText, Text
 from mnemon.memory.fact import API, EntityType, Fact, FactEntity, FactType, MemoryType
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, Provenance, StoredMemory
+from mnemon.memory.mentioned import ABOUT
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.statements import MemoryStatement, StatementResult
 from mnemon.memory.todos.store import NewTodo
