@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from mnemon.access.organizations import create_organization
 from mnemon.clock import ManualClock
-from mnemon.context import assemble
-from mnemon.context.pack import ContextPack
+from mnemon.context.pack import ContextPack, pack_layers
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate_database
 from mnemon.layer import Layer
@@ -41,14 +40,14 @@ def own_loggers() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def prompts_say_things_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Look at every prompt that the test makes: each sentence once, one value of what has one value."""
-    faults, pack = PromptFaults(), assemble.pack_layers
+    faults = PromptFaults()
 
     def pack_watched(layers: Sequence[Layer], budget: int) -> ContextPack:
-        made = pack(layers, budget)
+        made = pack_layers(layers, budget)
         faults.check(made)
         return made
 
-    monkeypatch.setattr(assemble, "pack_layers", pack_watched)
+    monkeypatch.setattr("mnemon.context.assemble.pack_layers", pack_watched)
     yield
     assert not faults.found, "\n".join(dict.fromkeys(faults.found))
 

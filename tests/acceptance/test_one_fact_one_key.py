@@ -314,7 +314,7 @@ def test_a_role_word_means_the_person_once_named(offline_server: Served) -> None
     client, now = told(
         offline_server, "chat", "My wife works at Siemens", "My wife is Laura", "Laura works at Bosch now"
     )
-    assert entities(client) == {"person:laura": ["person:wife"]}
+    assert entities(client) == {"person:laura": ["person:wife"], "org:bosch": []}
     assert "My wife works at Siemens" not in now
     assert "Laura works at Bosch now" in now
     by_chat(client, "ana", "My wife works at Bayer")
