@@ -20,7 +20,7 @@ from mnemon.memory.folds import dissolve_folds
 from mnemon.memory.importance import CRITICAL, unquoted_confidence
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
 from mnemon.memory.memory import MemoryVersion, StoredMemory
-from mnemon.memory.plan import MemoryChange, MemoryOutcome, importance_without_pin, rewrite_content
+from mnemon.memory.plan import MemoryChange, MemoryOutcome, rewrite_content
 from mnemon.memory.relative_dates import LONGEST_DATED, resolve_dates
 from mnemon.memory.remember import remember_facts, store_vectors
 from mnemon.memory.time_zone import load_time_zone
@@ -81,7 +81,7 @@ async def edit_memory(
         dates = resolve_dates(edit.content[:LONGEST_DATED], tx.now, await load_time_zone(tx, scope)) or None
         change = replace(change, memory=replace(_attribute_to(change.memory, edit.source), dates=dates))
     pinned = change.memory.pinned if edit.pinned is None else edit.pinned
-    importance = importance_without_pin(held) if edit.importance is None else edit.importance
+    importance = held.importance_without_pin if edit.importance is None else edit.importance
     memory = replace(
         change.memory,
         pinned=pinned,

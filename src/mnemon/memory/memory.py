@@ -97,6 +97,11 @@ class StoredMemory:
     provenance: tuple[Provenance, ...] = ()
     """The latest statements of its current text, newest first."""
 
+    @property
+    def importance_without_pin(self) -> int:
+        """Return the importance that it has once it is not pinned."""
+        return self.importance if self.unpinned_importance is None else self.unpinned_importance
+
     def label_of(self, key: str) -> str | None:
         """Return the name by which its text calls one of its entities; None if it does not name that."""
         if self.entity_labels is not None and key in self.entity_refs:

@@ -278,7 +278,7 @@ def _add_mention(
         return mentioned
     pinned = held.status is ArchiveStatus.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
     # Stated importance counts; derived importance only ever raises. A pin has none of its own: it goes with the pin.
-    derived = max(importance_without_pin(held), importance_of(replace(fact, pinned=None)))
+    derived = max(held.importance_without_pin, importance_of(replace(fact, pinned=None)))
     weight = fact.importance if fact.importance is not None else derived
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
     note = None if held.note == WAS_CLAIM else held.note
@@ -290,11 +290,6 @@ def _add_mention(
         confidence=sure,
         note=note,
     )
-
-
-def importance_without_pin(held: StoredMemory) -> int:
-    """Return the importance that a memory has once it is not pinned."""
-    return held.importance if held.unpinned_importance is None else held.unpinned_importance
 
 
 def _apply_placement(
