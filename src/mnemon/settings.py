@@ -93,6 +93,12 @@ class Settings(BaseSettings):
         description="Connections open at a time. When all are taken, the one that has waited longest for a request "
         "is closed for a new one; if none waits, the new one is answered 503.",
     )
+    time_zone: str = Field(
+        "UTC",
+        max_length=64,
+        description="Time zone of people who have told none, such as `Europe/Berlin`; "
+        'relative dates like "tomorrow" are resolved in it. A name of at most 64 characters.',
+    )
     clock_file: Path | None = Field(
         None,
         description="A file with an ISO time, of the years 1971 to 9000, that every process takes for now; while it "

@@ -60,7 +60,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "not_resolvable": "Choose a finished run whose card is a decision.",
         "outranked": "Change it with a source that is trusted at least as much.",
         "person_not_empty": "Forget the person first, or import under another name.",
-        "pinned": "Unpin the memory first.",
+        "pinned": "Unpin the memory first; its importance can be sent in the same request (`pinned: false`).",
         "reflection_not_failed": "Wait: only a failed or parked reflection can be run again.",
         "replaced": "Look at the memory that holds the key now; a withdrawn one is not brought back beside it.",
         "reply_forgotten": "Send the message again, under a new Idempotency-Key if it had one.",

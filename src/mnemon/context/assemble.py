@@ -4,16 +4,20 @@ The layers L1 to L8 are read in their order, each from its room. L1 to L3 (who t
 handles numbers) are fixed texts in this file.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
 
 import numpy as np
 
 from mnemon.agentstate import layer as agentstate
-from mnemon.context.pack import ContextPack, pack_layers
+from mnemon.context.once import say_once
+from mnemon.context.pack import ContextPack, OmittedItem, pack_layers
 from mnemon.db.tx import Tx
 from mnemon.engagement import layer as engagement
-from mnemon.layer import Layer, LayerItem, LayerRequest
+from mnemon.layer import Layer, LayerItem, LayerLine, LayerPart, LayerRequest
 from mnemon.memory import layer as memory
+from mnemon.memory.spine import SpineLine, SpinePart
 from mnemon.memory.upkeep.store import latest_spine
 from mnemon.scope import Scope
 from mnemon.services import Services
@@ -44,6 +48,11 @@ def identity_layer(name: str | None, prompt: str | None) -> Layer:
     return Layer(name="L1", title="Who you are", opening=text, recalled=False, budget=2000)
 
 
+def _today_line(now: datetime, zone: tzinfo) -> str:
+    """Return the sentence of L1 that says which day it is where the person is."""
+    return f"Today is {now.astimezone(zone):%A, %-d %B %Y} ({zone})."
+
+
 def memory_use_layer() -> Layer:
     """Return prompt layer L2, how to use memory."""
     return Layer(name="L2", title="How to use memory", opening=_MEMORY_INSTRUCTIONS, recalled=False)
@@ -69,6 +78,8 @@ class ReadLayers:
     """The last messages of the running session."""
     session_id: str | None
     """The running session; None when the message would begin one."""
+    left_out: tuple[OmittedItem, ...] = ()
+    """What the prompt says already, or what has been replaced since."""
 
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
@@ -80,8 +91,9 @@ async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, 
         _spine_and_todos(tx, request),
         engagement.engagement_layer(tx, request),
     )
+    identity = identity_layer(persona.name if persona else None, persona.prompt if persona else None)
     fixed = (
-        identity_layer(persona.name if persona else None, persona.prompt if persona else None),
+        replace(identity, opening=f"{identity.opening} {_today_line(request.now, recollection.zone)}"),
         memory_use_layer(),
         numbers_layer(),
     )
@@ -92,8 +104,11 @@ async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, 
         conversation.state,
     )
     # L8 is kept without items too: before the first session it is a preamble.
-    layers = (*fixed, *(layer for layer in recalled if layer.items), engagement_state)
-    return ReadLayers(layers=layers, recent=conversation.recent, session_id=conversation.session_id)
+    once = say_once((*recalled, engagement_state), recollection.values)
+    layers = (*fixed, *(layer for layer in once.layers[:-1] if layer.items), once.layers[-1])
+    return ReadLayers(
+        layers=layers, recent=conversation.recent, session_id=conversation.session_id, left_out=once.left_out
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,15 +158,15 @@ async def _spine_items(tx: Tx, request: LayerRequest) -> tuple[LayerItem, ...]:
     spine = await latest_spine(tx, request.scope)
     if spine is None:
         return ()
-    return tuple(
-        LayerItem(
-            text=f"{part.replace('_', ' ').capitalize()} over time: {'; '.join(line.text for line in lines)}",
-            sources=tuple(dict.fromkeys(source for line in lines for source in line.sources)),
-            value=4.5,
-        )
-        for part, lines in spine.lines.items()
-        if lines
-    )
+    return tuple(_spine_item(part, lines) for part, lines in spine.lines.items() if lines)
+
+
+def _spine_item(part: SpinePart, lines: Sequence[SpineLine]) -> LayerItem:
+    """Return a section of the spine as an item of the prompt."""
+    parts = tuple(LayerPart(text=line.text, sources=line.sources) for line in lines)
+    line = LayerLine(lead=f"{part.replace('_', ' ').capitalize()} over time: ", parts=parts)
+    sources = tuple(dict.fromkeys(source for line in lines for source in line.sources))
+    return LayerItem(text=line.text, sources=sources, value=4.5, lines=(line,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +193,7 @@ async def assemble_context(
     """Return system prompt and recent messages for a request, without the messages of a turn stored already."""
     read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
+    pack = replace(pack, left_out=(*read.left_out, *pack.left_out))
     return AssembledContext(pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id)
 
 

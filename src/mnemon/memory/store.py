@@ -65,6 +65,18 @@ async def in_slots(tx: Tx, scope: Scope, slots: Sequence[str]) -> list[StoredMem
     return [memory_of(row) for row in rows]
 
 
+async def about_keys(tx: Tx, scope: Scope, keys: Sequence[str]) -> list[StoredMemory]:
+    """Return the active memories, of all personas, that are a value of an attribute of one of these entity keys."""
+    rows = await tx.fetch_all(SQL["about_keys"], **scope.owner_params, keys=list(keys))
+    return [memory_of(row) for row in rows]
+
+
+async def set_aside_by(tx: Tx, scope: Scope, note: str) -> list[StoredMemory]:
+    """Return the archived memories, of all personas, whose note is this one or begins with it and a colon."""
+    rows = await tx.fetch_all(SQL["set_aside_by"], **scope.owner_params, note=note)
+    return [memory_of(row) for row in rows]
+
+
 async def active_of(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
     """Return the latest active memories that the scope's persona may see, without claims."""
     rows = await tx.fetch_all(SQL["active_of"], **scope.owner_params, persona_id=scope.persona_id, most=most)

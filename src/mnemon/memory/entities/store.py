@@ -100,6 +100,11 @@ async def list_mentions(tx: Tx, scope: Scope) -> list[EntityMention]:
     return [EntityMention(memory=memory_of(row), turns=frozenset(row["turns"])) for row in rows]
 
 
+async def global_entity_refs(tx: Tx, scope: Scope) -> list[tuple[str, ...]]:
+    """Return the entity keys of the person's memories that every persona may see, the oldest first."""
+    return [tuple(row["entity_refs"]) for row in await tx.fetch_all(SQL["global_refs"], **scope.owner_params)]
+
+
 async def all_entity_refs(tx: Tx, scope: Scope) -> list[tuple[str, ...]]:
     """Return the entity keys of all the person's memories, including archived ones."""
     return [tuple(row["entity_refs"]) for row in await tx.fetch_all(SQL["every_ref"], **scope.owner_params)]

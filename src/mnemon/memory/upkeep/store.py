@@ -12,7 +12,7 @@ from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.memory.lifecycle import folded_note
 from mnemon.memory.memory import StoredMemory
-from mnemon.memory.spine import SpineLine, SpinePart, SpineVersion
+from mnemon.memory.spine import SpineLine, SpinePart, SpineVersion, without_forgotten
 from mnemon.memory.store import memory_of
 from mnemon.scope import Scope
 from mnemon.section import Rejection
@@ -61,9 +61,15 @@ async def folds_containing(tx: Tx, scope: Scope, memory_ids: Sequence[str]) -> l
 
 
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
-    """Return the person's current spine (long-term summary); None before the first."""
+    """Return the person's current spine (long-term summary), without lines that no longer hold; None before the first.
+
+    A line goes as soon as anything it was made from is replaced, taken back or closed; the next spine says it anew.
+    """
     row = await tx.fetch_one_or_none(SQL["latest_spine"], **scope.owner_params)
-    return None if row is None else spine_from_row(row)
+    if row is None:
+        return None
+    gone = row.pop("gone")
+    return without_forgotten(spine_from_row(row), gone)
 
 
 async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
