@@ -156,6 +156,12 @@ class Settings(BaseSettings):
         le=_LONGEST,
         description="How soon after its end a session is taken up as `resumedFrom`.",
     )
+    agent_state_window: Duration = Field(
+        timedelta(days=7),
+        ge=timedelta(),
+        le=_LONGEST,
+        description="How soon after its end a session must be resumed to hand on its agent state; 0 never does.",
+    )
     context_budget_tokens: int = Field(4000, ge=200, description="Most tokens the whole context may take.")
     chat_ranking: Literal["hybrid", "blended", "similarity"] = Field(
         "hybrid", description="How chat recalls: `hybrid`, `blended` or `similarity`."

@@ -136,6 +136,8 @@ class Turn:
     """SessionState.messageCount after this turn."""
     said_before: tuple[str, ...] = ()
     """The person's latest messages in the session before this turn, oldest first; read for a confidence announced."""
+    carries_from: str | None = None
+    """The ended session whose agent state goes on in this turn's session; only where the turn began that."""
 
     @property
     def size(self) -> int:

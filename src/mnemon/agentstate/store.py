@@ -21,6 +21,8 @@ NOTIFY_CHANNEL = "mnemon_agent_state"
 class ChangeAuthor(StrEnum):
     """Where a change came from."""
 
+    SESSION = "session"
+    """The state of the session that this one resumes."""
     PLANNER = "planner"
     TOOL = "tool"
     REFLECTION = "reflection"

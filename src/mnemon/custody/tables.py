@@ -27,7 +27,18 @@ OPERATION_TABLES = frozenset({"entity_merges", "tombstones", "withdrawals"})
 """Records of operations in this database, meaningless in another: not exported."""
 PERSON_TABLE = "users"
 UNREDACTED_TABLES = frozenset(
-    {"organizations", "keys", "signins", "personas", "agents", "work", "forgotten", "prices", "replies"}
+    {
+        "organizations",
+        "keys",
+        "signins",
+        "organization_settings",
+        "personas",
+        "agents",
+        "work",
+        "forgotten",
+        "prices",
+        "replies",
+    }
     | {"audit", "audit_heads"}
 )
 """Tables of the organization that are not searched like the others: configuration, ids, or (replies and the errors of

@@ -309,13 +309,21 @@ def stored_turn_from_row(row: Row, turn_messages: tuple[TurnMessage, ...]) -> St
 
 
 async def find_evidence(
-    tx: Tx, scope: Scope, session_id: str, ids: Sequence[str]
+    tx: Tx, scope: Scope, session_id: str, ids: Sequence[str], *, held: Sequence[str] = ()
 ) -> tuple[tuple[TurnMessage, ...], tuple[tuple[ToolOutcome, datetime], ...]]:
-    """Return the session's messages, and its tool results with the times of their turns, that have these ids."""
+    """Return the session's messages, and its tool results with the times of their turns, that have these ids.
+
+    Messages with an id in `held` may be of an earlier session, whose state this one took over.
+    """
     if not ids:
         return (), ()
     rows = await tx.fetch_all(
-        SQL["session_evidence"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, ids=list(ids)
+        SQL["session_evidence"],
+        org_id=scope.org_id,
+        user_id=scope.user,
+        session_id=session_id,
+        ids=list(ids),
+        held=list(held),
     )
     said = tuple(messages.message_from_row(row) for row in rows if row["result"] is None)
     results = tuple((outcome_from_json(row["result"]), row["at"]) for row in rows if row["result"] is not None)
