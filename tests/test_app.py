@@ -89,7 +89,7 @@ async def test_a_request_has_the_right_of_way_in_its_own_application(database_ur
             seen.append((own.db.request_priority._ahead, foreign.db.request_priority._ahead))
 
         transport = httpx2.ASGITransport(app=app)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://here") as http:
+        async with httpx2.AsyncClient(transport=transport, base_url="http://here", timeout=60) as http:
             await http.get("/seen")
         assert seen == [(1, 0)]
         assert own.db.request_priority._ahead == 0

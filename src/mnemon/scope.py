@@ -69,19 +69,28 @@ class Scope:
 
     @property
     def user(self) -> str:
-        """The person's internal id; raise RuntimeError in a scope without a person."""
+        """Return the person's internal id; raise RuntimeError in a scope without a person."""
         if self.user_id is None:
             raise RuntimeError("this scope names no person")
         return self.user_id
 
     @property
     def owner_params(self) -> dict[str, str]:
-        """The parameters of a statement that name the organization and the person."""
+        """Return the statement parameters that name the organization and the person."""
         return {"org_id": self.org_id, "user_id": self.user}
 
     def with_persona(self, persona_id: str | None) -> "Scope":
         """Return the same scope with this persona."""
         return replace(self, persona_id=persona_id)
+
+
+LOCAL_ORG = "local"
+"""The organization that `mnemon serve` makes at its first start, and that commands use unless they name another."""
+
+
+def org_option(org_id: str) -> str:
+    """Return the option that makes a suggested command use this organization: ` --org NAME`, or nothing for `local`."""
+    return "" if org_id == LOCAL_ORG else f" --org {org_id}"
 
 
 def person_scope(org_id: str, external_user: str, persona_id: str | None = None) -> Scope:

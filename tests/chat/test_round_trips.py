@@ -49,4 +49,4 @@ async def test_a_turn_in_a_running_session(services: Services, monkeypatch: pyte
         await say(services, f"What do I drink, number {number}?", sent)
         # It is loaded in the background: on a busy machine the next turn would come before it.
         await services.db.attached.get_or_create(IndexCache).load_person(services.db, ANA, services.embedder.model)
-    assert await say(services, "What do I drink?", sent) == (5, 5)
+    assert await say(services, "What do I drink?", sent) == (5, 5), sent

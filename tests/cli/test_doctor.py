@@ -15,10 +15,12 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from typer.testing import CliRunner
 
+from mnemon.access.organizations import create_organization
 from mnemon.cli.checkup import machine
 from mnemon.cli.checkup.check import CheckState
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
+from mnemon.custody import ledger
 from mnemon.db.database import Database
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.scope import Scope
@@ -146,6 +148,38 @@ def test_an_address_of_another_machine_fails_and_no_other_server_is_blamed(docto
     assert "does not have the address 192.0.2.1" in found["detail"]
     assert "Another server" not in found["detail"]
     assert found["fix"] == "export MNEMON_HOST=127.0.0.1"
+
+
+def test_a_ledger_file_that_lacks_a_forgetting_is_noticed(
+    doctor: Callable[..., Report], database_url: str, tmp_path: Path
+) -> None:
+    assert "ledger file" not in doctor(database_url=database_url)
+    entry = asyncio.run(_forget_somebody(database_url))
+    behind = doctor(database_url=database_url)["ledger file"]
+    assert behind["state"] == "warn"
+    assert "lacks 1 of 1 forgettings" in behind["detail"]
+    ledger.append_to_file(tmp_path / "data" / ledger.LEDGER_FILE, [entry])
+    assert (tmp_path / "data" / ledger.LEDGER_FILE).stat().st_mode & 0o077 == 0
+    assert doctor(database_url=database_url)["ledger file"]["state"] == "ok"
+
+
+async def _forget_somebody(url: str) -> ledger.LedgerEntry:
+    """Add an entry to the ledger of `acme` as a forgetting does, and return it."""
+    now = SystemClock().now()
+    entry = ledger.LedgerEntry(org_id="acme", id="fgt_1", kind="person", subject="usr_1", at=now)
+    db = Database(url, SystemClock())
+    await db.open()
+    async with db.tx("acme") as tx:
+        await create_organization(tx)
+    async with db.tx("acme") as tx:
+        await ledger.add_entry(tx, entry, ledger.Receipt(id=entry.id, at=now))
+    await db.close()
+    return entry
+
+
+def test_a_configured_model_is_not_said_to_reply(doctor: Callable[..., Report]) -> None:
+    found = doctor(model="openai:m", model_base_url="http://127.0.0.1:9/v1", model_api_key="sk")["model"]
+    assert found["detail"].endswith("is configured to reply; no test request was sent.")
 
 
 def test_a_server_open_to_the_network_is_pointed_out(doctor: Callable[..., Report]) -> None:

@@ -12,7 +12,7 @@ from mnemon.access.carryover import RevocationCarryover
 from mnemon.access.keys import create_key, revoke_key
 from mnemon.access.organizations import create_organization
 from mnemon.access.signin import open_session
-from mnemon.clock import ManualClock
+from mnemon.clock import ManualClock, format_time
 from mnemon.custody import ledger
 from mnemon.custody.ledger import LedgerEntry, Receipt
 from mnemon.custody.replay import LedgerCarryover
@@ -114,8 +114,22 @@ async def test_without_any_ledger_the_gap_is_said_and_recorded_until_the_file_is
     await carry_forgettings(restored)
     assert await gap(restored.db, "forgettings") == first, "the earlier record stays"
     ledger.append_to_file(tmp_path / ledger.LEDGER_FILE, [entry(1, first - timedelta(days=1))])
-    assert await carry_forgettings(restored) == "1 forgetting since the backup was carried out again."
+    said = await carry_forgettings(restored)
+    assert said.startswith("1 forgetting since the backup was carried out again. This rests on forgotten.ndjson alone")
     assert await gap(restored.db, "forgettings") is None
+
+
+async def test_a_restore_that_has_the_file_alone_says_until_when_it_knows(
+    restored: Services, clock: ManualClock, tmp_path: Path
+) -> None:
+    first = entry(1, clock.now())
+    await put(restored.db, first)
+    ledger.append_to_file(tmp_path / ledger.LEDGER_FILE, [first])
+    clock.advance(timedelta(days=1))
+    said = await carry_forgettings(restored)
+    assert said.startswith("forgotten.ndjson lists nothing that was forgotten since the backup.")
+    assert f"whose last entry is of {format_time(first.at)}: what was forgotten after that" in said
+    assert "restore again with --force" in said
 
 
 async def test_an_empty_database_that_is_replaced_knew_nothing(
@@ -157,7 +171,7 @@ async def test_a_file_fills_the_gap_only_with_entries_that_neither_database_has(
     await put(db, *[old] * in_replaced)
     ledger.append_to_file(tmp_path / ledger.LEDGER_FILE, [old])
     said = await carry_forgettings(restored, db)
-    assert ("may be back" in said) is not filled
+    assert ("had itself been restored without the ledger" in said) is not filled
     assert await gap(restored.db, "forgettings") == (None if filled else since)
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from mnemon.errors import Invalid, NotAllowed
+from mnemon.scope import org_option
 
 
 class Grant(StrEnum):
@@ -97,7 +98,7 @@ def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozens
 
 
 def effective_grants(held: frozenset[Grant], *, bound: bool) -> frozenset[Grant]:
-    """Return what a key may do now; a key bound to one person never has more than the personal grants."""
+    """Return the grants that a key has now; a key bound to one person never has more than the personal ones."""
     return held & PERSONAL_GRANTS if bound else held
 
 
@@ -137,8 +138,7 @@ class Principal:
 def missing_scope_error(principal: Principal, grant: Grant) -> NotAllowed:
     """Return the error for a key that lacks the scope; it names a command that creates a key with it."""
     scopes = ",".join(sorted({*principal.grants, grant}))
-    org = "" if principal.org_id == "local" else f" --org {principal.org_id}"
-    command = f"mnemon keys create --name laptop{org} --scopes {scopes}"
+    command = f"mnemon keys create --name laptop{org_option(principal.org_id)} --scopes {scopes}"
     message = f"This key lacks the scope `{grant}`. `{command}` makes one that has it."
     if principal.bound_user is not None:
         message = f"This key lacks the scope `{grant}`. `{command} --user …` makes one for its person that has it."
@@ -150,10 +150,11 @@ def missing_scope_error(principal: Principal, grant: Grant) -> NotAllowed:
     return NotAllowed(message, code="missing_scope")
 
 
-def other_person_error() -> NotAllowed:
-    """Return the error for a bound key that names another person; it does not reveal the person it is bound to."""
+def other_person_error(org_id: str) -> NotAllowed:
+    """Return the error for a bound key of the organization that names another person than its own, unnamed here."""
     return NotAllowed(
         "This key is bound to one person, and the request names another. Name the person that the key was made for, "
-        "or use a key that is not bound: `mnemon keys create --name laptop`, without `--user`, makes one.",
+        f"or use a key that is not bound: `mnemon keys create --name laptop{org_option(org_id)}`, without `--user`, "
+        "makes one.",
         code="key_bound_to_user",
     )

@@ -26,7 +26,7 @@ from mnemon.db.database import ORG_NAME_PATTERN, Database
 from mnemon.db.tx import Tx
 from mnemon.errors import DatabaseDown, Invalid, MnemonError, NotAllowed, NotFound, Unauthenticated, Unavailable
 from mnemon.input_checks import check_name
-from mnemon.scope import Scope
+from mnemon.scope import Scope, org_option
 
 _KEY_PATTERN = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
 MAX_NAME_CHARS = 200
@@ -111,9 +111,9 @@ async def authenticate(db: Database, bearer: str) -> Principal:
     # Log lines then name the key, also where it is refused below.
     bind_contextvars(org=org_id, key=key.id)
     if key.revoked_at is not None:
-        raise revoked_key()
+        raise revoked_key(org_id)
     if key.expires_at is not None and key.expires_at <= now:
-        raise expired_key()
+        raise expired_key(org_id)
     if key.used_at is None or now - key.used_at >= _USE_RECORD_INTERVAL:
         await _record_use(db, scope, key.id)
     return Principal(
@@ -130,14 +130,16 @@ def unknown_key() -> Unauthenticated:
     return Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
 
 
-def revoked_key() -> Unauthenticated:
-    """Return the Unauthenticated error for an API key that was revoked."""
-    return Unauthenticated("The key was revoked. `mnemon keys create --name laptop` makes another.", code="key_revoked")
+def revoked_key(org_id: str) -> Unauthenticated:
+    """Return the Unauthenticated error for an API key of the organization that was revoked."""
+    command = f"mnemon keys create --name laptop{org_option(org_id)}"
+    return Unauthenticated(f"The key was revoked. `{command}` makes another.", code="key_revoked")
 
 
-def expired_key() -> Unauthenticated:
-    """Return the Unauthenticated error for an API key that has expired."""
-    return Unauthenticated("The key has expired. `mnemon keys create --name laptop` makes another.", code="key_expired")
+def expired_key(org_id: str) -> Unauthenticated:
+    """Return the Unauthenticated error for an API key of the organization that has expired."""
+    command = f"mnemon keys create --name laptop{org_option(org_id)}"
+    return Unauthenticated(f"The key has expired. `{command}` makes another.", code="key_expired")
 
 
 def limit_to_maker(
@@ -176,8 +178,8 @@ async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
     if not await store.revoke_key(tx, scope, key_id):
         raise NotFound(
             "key",
-            detail="There is no key with this id in the organization. `mnemon keys list` lists its keys, as does the "
-            "console's Settings page.",
+            detail=f"There is no key with this id in the organization `{scope.org_id}`. "
+            f"`mnemon keys list{org_option(scope.org_id)}` lists its keys, as does the console's Settings page.",
         )
     await store.end_signins_of_key(tx, scope, key_id)
 
@@ -218,7 +220,7 @@ class KeyWatch:
         if principal.key_id == CLI_ACTOR:  # its token is no stored key, and ends with this process
             return None
         if principal.expires_at is not None and principal.expires_at <= self._db.now():
-            return expired_key()
+            return expired_key(principal.org_id)
         name, now = (principal.org_id, principal.key_id), self._monotonic()
         checked_at, check = self._checks.get(name, (0.0, None))
         if check is None or (check.done() and now - checked_at >= CHECK_INTERVAL_S):
@@ -241,8 +243,9 @@ class KeyWatch:
             return unknown_key()
         expires_at, revoked_at = end
         if revoked_at is not None:
-            return revoked_key()
-        return expired_key() if expires_at is not None and expires_at <= self._db.now() else None
+            return revoked_key(principal.org_id)
+        ended = expires_at is not None and expires_at <= self._db.now()
+        return expired_key(principal.org_id) if ended else None
 
     @asynccontextmanager
     async def key_end_event(self, principal: Principal, closing: asyncio.Event) -> AsyncIterator[StreamEnd]:

@@ -100,7 +100,7 @@ async def record_intents(
 async def link_calls(
     tx: Tx, scope: Scope, session_id: str, calls: Sequence[tuple[str, str]], *, turn_id: str
 ) -> StateUpdate | None:
-    """Link the calls, given as id and action, to the pending expectations of their actions, in order."""
+    """Link calls (id and action) to the pending expectations of the same actions, in order; return the update."""
     held = await store.lock_state(tx, scope, session_id)
     delta = delta_from_calls(held.state.expectations, calls)
     if not delta.expectations:
@@ -141,7 +141,7 @@ async def record_tool_results(
 
 
 def _results_size(results: Sequence[ToolOutcome]) -> int:
-    """Return about how many characters of the results are read."""
+    """Return about how many characters of the results have to be read."""
     texts = sum(len(result.output) for result in results if isinstance(result.output, str))
     return texts + 10 * sum(len(result.ids or ()) + len(result.entities) for result in results)
 
@@ -149,7 +149,7 @@ def _results_size(results: Sequence[ToolOutcome]) -> int:
 async def amend_state(
     tx: Tx, scope: Scope, session_id: str, delta: StateDelta, source: ChangeSource, *, version: int | None = None
 ) -> AmendResult:
-    """Apply a delta to the session's agent state; raise Stale when `version` is no longer the current one."""
+    """Apply a delta to the session's agent state; raise Stale if `version` is not the current one."""
     held = await store.lock_state(tx, scope, session_id)
     # Compared under the lock, so that of two clients with the same version only one succeeds.
     if version is not None and version != held.version:

@@ -25,7 +25,7 @@ _VALUE_STEP = 0.001
 
 
 def agent_state_entries(state: AgentState) -> tuple[Entry, ...]:
-    """Return prompt entries for what the agent state holds open or known, most pressing first; value falls."""
+    """Return prompt entries for the agent state's open records and known entities, most pressing first."""
     return tuple(
         Entry(text=text, sources=sources, value=max(1.0 - place * _VALUE_STEP, _VALUE_STEP))
         for place, (text, sources) in enumerate(_ordered_lines(state))
@@ -73,7 +73,7 @@ def _find_discrepancy(state: AgentState, expectation: StateExpectation) -> Assum
 
 
 def _failure_assumption_ids(state: AgentState) -> set[str]:
-    """Return the ids of assumptions that are shown on a failed expectation's line already."""
+    """Return the ids of assumptions that the prompt shows with a failed expectation already."""
     failed = (e for e in state.expectations if e.status is ExpectationStatus.FAILED)
     return {discrepancy.id for e in failed if (discrepancy := _find_discrepancy(state, e)) is not None}
 
@@ -100,7 +100,7 @@ def _format_item(item: StateItem) -> str:
 
 
 def _known_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the prompt lines of entities (those that something open names first), then dependencies; newest first."""
+    """Yield the prompt lines of entities, those that open records name first, then of dependencies; newest first."""
     understanding = state.current_understanding
     named = state.open_entity_ids()
     newest_first = understanding.entities[::-1]

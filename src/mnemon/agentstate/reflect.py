@@ -66,7 +66,7 @@ _LINE_PATTERN = re.compile(
 
 @reads_outside_text
 def read_deltas(turn: Turn, state: AgentState) -> AgentStateDeltas:
-    """Return the agent state changes that a turn's marked lines ("Open task: …") state, found without a model."""
+    """Return the agent state changes that marked lines of the turn ("Open task: …") state, without a model."""
     assumptions: list[ProposedAssumption] = []
     hypotheses: list[ProposedHypothesis] = []
     items: list[ItemUpdate] = []
@@ -100,7 +100,7 @@ def _marked_lines(turn: Turn) -> Iterator[tuple[TurnMessage, str, str]]:
 
 
 def _add_item(state: AgentState, kind: ItemKind, title: str) -> Iterator[ProposedAddItem]:
-    """Yield the addition of an item with this title, nothing if the state has one."""
+    """Yield the addition of an item with this title; nothing if the state already has one."""
     if all(_normalize_words(item.title) != _normalize_words(title) for item in state.items):
         yield ProposedAddItem(op="add", item=ProposedItem(kind=kind, title=title))
 
@@ -129,7 +129,7 @@ class AgentStateReflection(BaseModel):
     @field_validator("agent_state", mode="before")
     @classmethod
     def _expand(cls, given: Any) -> Any:
-        """Read the flat shape that is asked for as well."""
+        """Validate a flat answer, as the model is asked for, like a nested one."""
         return expand_answer(given)
 
 
@@ -142,18 +142,18 @@ class AgentStateSection:
     schema = AGENT_STATE_SCHEMA
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return what the section asks: due on every turn, with the session's agent state."""
+        """Return instructions with the session's agent state; the section is due on every turn."""
         state = (await store.load_state(tx, turn.scope, turn.session_id)).state
         return make_brief(state)
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Return what the turn's marked lines say about the agent state, in place of a model's answer."""
+        """Return the agent state changes that marked lines of the turn state, in place of a model's answer."""
         state = brief.facts["state"]
         assert isinstance(state, AgentState)
         return AgentStateReflection(agent_state=read_deltas(turn, state))
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Journal what the reducer allows of the reflection's answer; applying it a second time changes nothing."""
+        """Apply the changes that the reducer accepts and journal them; applying them again changes nothing."""
         assert isinstance(answer, AgentStateReflection)
         # The turn was reflected before: this is a retry.
         if await store.has_turn_entry(tx, turn.scope, turn.session_id, turn.id, ChangeAuthor.REFLECTION):
@@ -180,7 +180,7 @@ SECTIONS: tuple[Section, ...] = (AgentStateSection(),)
 
 
 async def _load_cited(tx: Tx, turn: Turn, state: AgentState, delta: StateDelta) -> CitedEvidence:
-    """Return what the delta may cite: the turn's messages and tool results, and those of the session that it names.
+    """Load what the delta may cite: the turn's messages and tool results, and those of the session that it names.
 
     What the state holds as evidence is read too, so that repeats of one source are recognized.
     """
@@ -195,7 +195,7 @@ async def _load_cited(tx: Tx, turn: Turn, state: AgentState, delta: StateDelta) 
 
 
 def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[Rejection, ...]]:
-    """Return a model's delta without what a model may not decide, and what was rejected.
+    """Return a model's delta without the parts that no model may decide, and these as rejections.
 
     A model decides neither how an expectation turned out, nor adds one that is pending already.
     """
@@ -216,7 +216,7 @@ def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[
 
 
 def keep_only_new(state: AgentState, delta: StateDelta) -> tuple[StateDelta, int]:
-    """Return what the delta of an older turn, reflected late, may still add, and how many parts were dropped.
+    """Return what a late delta of an older turn may still add, and how many of its parts were dropped.
 
     Records that later turns hold stay as they are; evidence counts whenever it comes.
     """

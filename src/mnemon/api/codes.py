@@ -86,6 +86,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "bad_text": "Send UTF-8 without NUL characters.",
         "bad_time": "Write a day like 2026-04-12, or a time in ISO form.",
         "card_not_filled": "Fill the slots that the detail names.",
+        "beyond_database_limit": "Send shorter texts, or less at once.",
         "export_cut_short": "Export again: the last line is missing.",
         "idempotency_key_reused": "Use a new Idempotency-Key for another request.",
         "if_match_required": "Send `If-Match` with the version that you read, or *.",

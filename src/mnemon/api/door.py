@@ -27,7 +27,7 @@ from mnemon.event_loop import run_off_loop
 from mnemon.input_checks import parse_json
 from mnemon.memory.fact import API
 from mnemon.memory.trust import Trust, trust_of
-from mnemon.scope import Scope, person_scope
+from mnemon.scope import Scope, org_option, person_scope
 from mnemon.services import Services
 
 
@@ -96,19 +96,19 @@ class Door:
 
     @property
     def request_id(self) -> str:
-        """The id of this request, as its response header and its log lines show it."""
+        """Return the id of this request, as in its response header and its log lines."""
         return str(self.request.state.request_id)
 
     @property
     def org(self) -> Scope:
-        """The scope of the key's organization."""
+        """Return the scope of the key's organization."""
         return Scope(org_id=self.principal.org_id)
 
     def person_scope(self, user_id: str, persona_id: str | None = None) -> Scope:
         """Return the scope of the person the request names; refuse a key that is bound to another person."""
         bound = self.principal.bound_user
         if bound is not None and bound != user_id:
-            raise other_person_error()
+            raise other_person_error(self.principal.org_id)
         named = person_scope(self.principal.org_id, user_id, persona_id)
         self.concerned.add(named.user)
         return named
@@ -130,13 +130,13 @@ class Door:
 
     @property
     def bound_user_id(self) -> str | None:
-        """The internal id of the person the key is bound to; None when it may see the whole organization."""
+        """Return the internal id of the person the key is bound to; None if it may see the whole organization."""
         bound = self.principal.bound_user
         return None if bound is None else person_scope(self.principal.org_id, bound).user
 
     @property
     def visible_scope(self) -> Scope:
-        """The scope the key may see: its organization, or the one person it is bound to."""
+        """Return the scope that the key may see: its organization, or the one person it is bound to."""
         return Scope(org_id=self.principal.org_id, user_id=self.bound_user_id)
 
     def has_grant(self, grant: Grant) -> bool:
@@ -153,7 +153,8 @@ class Door:
         if self.principal.bound_user is not None:
             raise NotAllowed(
                 "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
-                "bound to a person: `mnemon keys create --name laptop`, without `--user`, makes one.",
+                f"bound to a person: `mnemon keys create --name laptop{org_option(self.principal.org_id)}`, without "
+                "`--user`, makes one.",
                 code="key_bound_to_user",
             )
 
@@ -264,7 +265,7 @@ class Door:
 
 
 def _top_level(data: Any) -> Any:
-    """Return a model, or each model of a list, as a mapping from its JSON names to its values; others as they are."""
+    """Return a model, or each model of a list, as a mapping from JSON names to values; other data unchanged."""
     if isinstance(data, BaseModel):
         fields = type(data).model_fields
         return {field.serialization_alias or name: getattr(data, name) for name, field in fields.items()}

@@ -135,7 +135,9 @@ async def _check_connected(settings: "Settings", url: str) -> "AsyncIterator[Che
     clock, prepared = models.usable_clock(settings), settings.prepared_statements
     if usable:
         owns, embedder = settings.migration_url is None, models.embedder_name(settings)
-        async for one in database.check_contents(url, clock, owns=owns, embedder=embedder, prepared=prepared):
+        async for one in database.check_contents(
+            url, clock, owns=owns, embedder=embedder, data_dir=settings.data_dir, prepared=prepared
+        ):
             yield one
     if complete:  # with the owner's URL, so it does not depend on the privileges of the server's role
         owner_url = settings.migration_url.get_secret_value() if settings.migration_url else url

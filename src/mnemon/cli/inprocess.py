@@ -12,13 +12,12 @@ from mnemon.access.local_operator import operator_key
 from mnemon.access.organizations import check_organization_name, create_organization
 from mnemon.api.server import HttpServer, bind_socket
 from mnemon.app import make_app, make_runner
-from mnemon.cli.server_choice import LOCAL_ORG
 from mnemon.cli.services import assert_embedder, open_services
 from mnemon.custody import ledger
 from mnemon.jobs import store as jobs
 from mnemon.jobs.work import WorkStatus
 from mnemon.runs.run_requests import RUN_KIND
-from mnemon.scope import Scope
+from mnemon.scope import LOCAL_ORG, Scope
 from mnemon.services import Services
 from mnemon.settings import Settings, load_settings
 

@@ -22,6 +22,7 @@ def create_org(name: str, as_json: JsonOption = False) -> None:
     from mnemon.cli.services import open_services
 
     async def make_organization() -> bool:
+        """Create the organization; return whether it is new."""
         # Before the database is opened, which a bad name does not need.
         check_organization_name(name)
         async with open_services(settings_from_flags(), migrated=True) as services, services.db.tx(name) as tx:
@@ -43,6 +44,7 @@ def list_orgs(as_json: JsonOption = False) -> None:
     from mnemon.clock import format_time
 
     async def load_organizations() -> list[Organization]:
+        """Return all organizations."""
         async with open_services(settings_from_flags()) as services, operator_tx(services) as tx:
             return await list_organizations(tx)
 
@@ -79,6 +81,7 @@ def create(
     from mnemon.cli.services import open_services, require_organization
 
     async def make_key() -> tuple[str, str]:
+        """Create the key; return its id and its text."""
         grants = None if scopes is None else parse_grants(scopes.split(","))
         async with open_services(settings_from_flags(), migrated=True) as services:
             scope = await require_organization(services, org)
@@ -104,6 +107,7 @@ def list_keys(org: OrgOption = "local", as_json: JsonOption = False) -> None:
     from mnemon.clock import format_time
 
     async def load_keys() -> "tuple[list[Key], datetime]":
+        """Return the organization's keys, and the current time."""
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, org)
             async with services.db.tx(scope.org_id) as tx:
@@ -156,6 +160,7 @@ def revoke(key_id: str, org: OrgOption = "local", as_json: JsonOption = False) -
     from mnemon.cli.services import open_services, require_organization
 
     async def revoke_and_record() -> None:
+        """Revoke the key and record that in the audit log."""
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, org)
             async with services.db.tx(scope.org_id) as tx:

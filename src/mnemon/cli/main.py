@@ -28,7 +28,7 @@ app = typer.Typer(
 
 
 def _print_version(wanted: bool) -> None:
-    """Print the version and exit if the flag was given."""
+    """Print the version and exit if the flag `--version` was given."""
     if wanted:
         from importlib.metadata import version
 
@@ -55,6 +55,7 @@ COMMAND_MODULES = (
     "demo",
     "doctor",
     "engagement",
+    "evaluate",
     "jobs",
     "login",
     "mcp",
@@ -94,5 +95,5 @@ def _refuse_undecodable(arguments: Sequence[str], environment: Mapping[str, str]
 
 
 def _is_decoded(text: str) -> bool:
-    """Say whether an argument or variable could be decoded whole."""
+    """Say whether an argument or variable was decoded completely, without lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -101,7 +101,7 @@ class AgentSummary:
 
 
 @page(router, "/agents", "agents.html", grant=Grant.AGENTS_READ)
-async def listed(visit: PageRequest) -> PageContent:
+async def list_all(visit: PageRequest) -> PageContent:
     """Show the page that lists all agents, each with its memory, next run and last decision."""
     async with visit.tx() as tx:
         found = await agent_store.list_agents(tx, visit.org_scope, most=MAX_AGENTS)

@@ -37,7 +37,7 @@ class ResultRow:
 
     @property
     def latest(self) -> Conviction | None:
-        """The decision's last re-examination with a score; None when there is none."""
+        """Return the decision's last re-examination with a score; None if there is none."""
         return self.convictions[-1] if self.convictions else None
 
 

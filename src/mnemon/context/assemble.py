@@ -37,7 +37,7 @@ _NUMBER_INSTRUCTIONS = (
 
 
 def identity_layer(name: str | None, prompt: str | None) -> Layer:
-    """Return L1: the persona's own prompt, or the default one."""
+    """Return prompt layer L1, who the assistant is: the persona's own prompt, or the default one."""
     text = prompt.strip() if prompt and prompt.strip() else _DEFAULT_IDENTITY
     if name and name not in text:
         text = f"Your name is {name}. {text}"
@@ -45,12 +45,12 @@ def identity_layer(name: str | None, prompt: str | None) -> Layer:
 
 
 def memory_use_layer() -> Layer:
-    """Return L2: how to use memory."""
+    """Return prompt layer L2, how to use memory."""
     return Layer(name="L2", title="How to use memory", opening=_MEMORY_INSTRUCTIONS, recalled=False)
 
 
 def numbers_layer() -> Layer:
-    """Return L3: how to handle numbers."""
+    """Return prompt layer L3, how to handle numbers."""
     return Layer(name="L3", title="Numbers", opening=_NUMBER_INSTRUCTIONS, recalled=False)
 
 
@@ -72,7 +72,7 @@ class ReadLayers:
 
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
-    """Read all layers together: in three round trips, or two where the index already holds the rows it finds."""
+    """Read all prompt layers together, in two or three round trips."""
     conversation, persona, recollection, (spine, todos), engagement_state = await tx.gather(
         _read_conversation(tx, request, boundary, turn_id),
         _read_persona(tx, request),
@@ -127,7 +127,7 @@ async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
 
 
 def _conversation_layer(items: tuple[LayerItem, ...]) -> Layer:
-    """Return L6, from two rooms: spine and todos come from memory, the summaries from the sessions."""
+    """Return prompt layer L6, the conversation so far: spine, todos and summaries."""
     return Layer(
         name="L6", title="The conversation so far", opening=_CONVERSATION_INSTRUCTIONS, items=items, budget=1200
     )
@@ -175,7 +175,7 @@ async def assemble_context(
     budget: int | None = None,
     turn_id: str | None = None,
 ) -> AssembledContext:
-    """Return system prompt and recent messages for a request; a turn already stored is left out of them."""
+    """Return system prompt and recent messages for a request, without the messages of a turn stored already."""
     read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
     return AssembledContext(pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id)

@@ -57,7 +57,7 @@ class _KeptItem:
 
 
 def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
-    """Return the system prompt cut to the budget: items of the lowest value go first, and the pack lists them."""
+    """Return the system prompt cut to the budget, items of lowest value first, with a list of what was left out."""
     left_out: list[OmittedItem] = []
     kept: list[_KeptItem] = []
     for index, layer in enumerate(layers):
@@ -96,7 +96,7 @@ def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_K
 def _fit_budget(
     layers: Sequence[Layer], kept: list[_KeptItem], budget: int, left_out: list[OmittedItem]
 ) -> list[_KeptItem]:
-    """Drop the least valuable items, and those that depend on them, until all layers fit the whole budget."""
+    """Return the items without the least valuable ones, and those that depend on them, so that all layers fit."""
     remaining = list(kept)
     while remaining and _total_tokens(layers, remaining) > budget:
         # Of equal values the later layer loses first, and in it the later item.
@@ -124,7 +124,7 @@ def _total_tokens(layers: Sequence[Layer], kept: Sequence[_KeptItem]) -> int:
 
 
 def _item_tokens(layer: Layer, item: LayerItem) -> int:
-    """Return the tokens that an item takes in its layer."""
+    """Return the number of tokens that an item takes in its layer."""
     # One for the line break.
     return estimate_tokens(_format_item(layer, item)) + 1
 

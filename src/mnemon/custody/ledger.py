@@ -7,6 +7,7 @@ up to date. A `Receipt` counts what a forgetting removed; it is the response to 
 import asyncio
 import base64
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -52,12 +53,12 @@ class Receipt:
 
     @property
     def total(self) -> int:
-        """How many rows the forgetting removed."""
+        """Return how many rows the forgetting removed."""
         return sum(self.removed.values())
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why something was kept, for each entry of the receipt's `kept`."""
+        """Return, for each table or column in the receipt's `kept`, why its rows were kept."""
         return {name: UNCHANGEABLE_REASON if "." in name else COMMON_NAME_REASON for name in self.kept}
 
     def stored_counts(self) -> dict[str, Any]:
@@ -116,7 +117,7 @@ class LedgerEntry:
 
     @property
     def scope(self) -> Scope:
-        """The scope of the person whom the forgetting concerned."""
+        """Return the scope of the person whom the forgetting concerned."""
         return Scope(org_id=self.org_id, user_id=self.subject)
 
 
@@ -160,7 +161,8 @@ def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:
     new = [entry for entry in wanted if entry.id not in known]
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
+        # It names people's internal ids, and a worker's data directory may be open to others.
+        with open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.writelines(json.dumps(entry_to_json(entry)) + "\n" for entry in new)
     return len(new)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from psycopg.rows import dict_row
 
+from mnemon.clock import format_time
 from mnemon.custody import ledger
 from mnemon.custody.forget_memory import clear_traces, forget_memories
 from mnemon.custody.forget_person import forget_person
@@ -104,7 +105,7 @@ class LedgerCarryover:
         return CarriedRecords(subject=self.subject, at=at, found=self._found, gap=self._gap, rows=tuple(rows))
 
     def take_over(self, records: CarriedRecords) -> None:
-        """Add the entries that an unfinished restore kept, and go by what it knew of gaps."""
+        """Add the entries that an unfinished restore kept, and keep what it knew of missing records."""
         for plain in map(json.loads, records.rows):
             if plain["file"]:
                 self._from_file = target = self._from_file or {}
@@ -139,6 +140,8 @@ class LedgerCarryover:
                 await delete_gap(tx, "forgettings")
             else:
                 await record_gap(tx, "forgettings", gap or tx.now)
+        if known and (gap is not None or not self._found):
+            return _file_summary_text(again, last=max((entry.at for entry in kept), default=None))
         return _summary_text(again, warning="" if known else self._warning_text())
 
     async def _file_fills_gap(self, services: Services, kept: Collection[LedgerEntry], gap: datetime) -> bool:
@@ -179,7 +182,7 @@ def _ledger_row(entry: LedgerEntry | None, *, file: bool) -> str:
 
 
 async def _load_backup_gap(services: Services) -> datetime | None:
-    """Return since when the restored database itself lacks the ledger, as its backup says; None if it does not."""
+    """Return since when the restored database lacks ledger entries, as its backup recorded; None if it lacks none."""
     async with services.db.tx(None) as tx:
         return await load_gap(tx, "forgettings")
 
@@ -187,6 +190,26 @@ async def _load_backup_gap(services: Services) -> datetime | None:
 def _summary_text(again: int, *, warning: str) -> str:
     """Return the sentence that tells how many forgettings were repeated, then the warning if there is one."""
     if again:
-        done = "1 forgetting since the backup was" if again == 1 else f"{again} forgettings since the backup were"
-        return " ".join(filter(None, (f"{done} carried out again.", warning)))
+        return " ".join(filter(None, (_repeated_text(again), warning)))
     return warning or "Nothing had been forgotten since the backup."
+
+
+def _repeated_text(again: int) -> str:
+    """Return the sentence that tells how many forgettings were repeated."""
+    done = "1 forgetting since the backup was" if again == 1 else f"{again} forgettings since the backup were"
+    return f"{done} carried out again."
+
+
+def _file_summary_text(again: int, *, last: datetime | None) -> str:
+    """Return the summary of a restore that knew the ledger's file alone, whose last entry is of `last`, if it has any.
+
+    The file is written by the worker that runs the job, so another worker's, or a later one, may list more.
+    """
+    age = "which is empty" if last is None else f"whose last entry is of {format_time(last)}"
+    done = (
+        _repeated_text(again) if again else f"{ledger.LEDGER_FILE} lists nothing that was forgotten since the backup."
+    )
+    return (
+        f"{done} This rests on {ledger.LEDGER_FILE} alone, {age}: what was forgotten after that, or is listed in "
+        "the file of another worker, may be back. Append such a file to this one and restore again with --force."
+    )

@@ -68,12 +68,12 @@ class LocalEmbedder:
 
     @property
     def _weights(self) -> np.ndarray:
-        """The token vectors, loaded from the file at first use."""
+        """Return the vectors of all tokens, loaded from the file at first use."""
         return _load_weights(self._weights_path)
 
     @property
     def _tokenizer(self) -> "Tokenizer":
-        """The tokenizer, loaded at first use, without padding or truncation."""
+        """Return the tokenizer, loaded at first use, without padding or truncation."""
         return _load_tokenizer(self._tokenizer_path)
 
 

@@ -42,7 +42,7 @@ async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
 
 
 def document_layer(document: Engagement) -> Layer:
-    """Return an engagement as a layer of the chat prompt: findings and mixed evidence first, then by confidence."""
+    """Return an engagement as a layer of the chat prompt: findings, then mixed evidence, then by confidence."""
     return Layer(
         name="L8",
         title="Engagement",
@@ -53,7 +53,7 @@ def document_layer(document: Engagement) -> Layer:
 
 
 def layer_opening(document: Engagement) -> str:
-    """Return the text that opens the engagement in the prompt: the week, how it biases the reply, how to use it."""
+    """Return the text that opens the engagement in the prompt: the week, and how to use what follows."""
     row = week.week_rules(document.week)
     return (
         f"The engagement is in week {document.week} ({row.work}). {row.bias} Use what follows to calibrate your "

@@ -26,7 +26,7 @@ _WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 @reads_outside_text
 def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORDS) -> str | None:
-    """Return the first `run` words in a row that the reply shares with a text, as in the reply, or None."""
+    """Return the first run of `run` consecutive words that the reply shares with a text; None without."""
     known: set[tuple[str, ...]] = set()
     for text in texts:
         # Typographic and plain apostrophes spell the same word.
@@ -43,7 +43,7 @@ def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORD
 
 
 def document_texts(document: Engagement) -> Iterator[str]:
-    """Yield every sentence of the engagement that a reply could recite."""
+    """Yield every sentence of the engagement that a reply could repeat verbatim."""
     for hypothesis in document.hypotheses:
         yield from (hypothesis.statement, hypothesis.falsified_by)
         yield from (text for text in (hypothesis.would_resolve, hypothesis.note) if text)
@@ -92,7 +92,7 @@ async def list_history(tx: Tx, scope: Scope, *, after: int, most: int) -> list[E
 
 
 async def find_recital(tx: Tx, scope: Scope, reply: str) -> str | None:
-    """Return the words with which a reply recites the engagement that its persona was shown; None without."""
+    """Return the words that a reply repeats from the engagement shown to its persona; None without."""
     if not await takes_part_in_engagement(tx, scope):
         return None
     document = await load_document(tx, scope)

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from mnemon.errors import MnemonError, ModelDown, Unavailable
+from mnemon.scope import org_option
 
 
 class WorkStatus(StrEnum):
@@ -132,15 +133,16 @@ _PASSING_CODES = frozenset(
 """Errors that the next attempt may well not meet, without anybody doing something about them."""
 
 
-def next_step_after(outcome: str, error: Exception) -> str:
-    """Return what an operator should do about a failed attempt, for its log line; it quotes no content.
+def next_step_after(outcome: str, error: Exception, item: WorkItem) -> str:
+    """Return what an operator should do about a failed attempt of the item, for its log line; it quotes no content.
 
     A retry alone does not bring back a revoked privilege, a full disk or a refused key, so those say what will.
     """
     if outcome == "parked":
+        org = org_option(item.org_id)
         return (
-            "`mnemon jobs list --status parked` tells why. Fix the cause, then retry it: "
-            "`mnemon jobs retry`, or the console's Jobs page."
+            f"`mnemon jobs list --status parked{org}` tells why. Fix the cause, then retry it: "
+            f"`mnemon jobs retry {item.job_id}{org}`, or the console's Jobs page."
         )
     again = (
         "the item is claimed again when its lease runs out."
@@ -156,4 +158,4 @@ def next_step_after(outcome: str, error: Exception) -> str:
         return f"Look at the model_call or embedding_call line with the same job. Meanwhile {again}"
     if isinstance(error, Unavailable):
         return f"{error.detail} Meanwhile {again}"
-    return f"`mnemon jobs list` tells why, if it repeats. Meanwhile {again}"
+    return f"`mnemon jobs list{org_option(item.org_id)}` tells why, if it repeats. Meanwhile {again}"

@@ -99,7 +99,7 @@ async def _caller_for_person(
 ) -> McpCaller:
     """Return the MCP caller for the named person; without a name, for a person of the key's own."""
     if principal.bound_user is not None and userId not in (None, principal.bound_user):
-        raise other_person_error()
+        raise other_person_error(principal.org_id)
     name = principal.bound_user or userId or f"key:{principal.key_id}"
     scope = person_scope(principal.org_id, name, personaId)
     if sessionId is not None:

@@ -70,7 +70,7 @@ class McpTools:
     async def call_tool(
         self, caller: McpCaller, name: str, given: Mapping[str, Any], call_id: str
     ) -> types.CallToolResult:
-        """Run a tool in one transaction and return its result; errors are results too, so that a model can react."""
+        """Run a tool in one transaction and return its result; an error becomes a result that a model can read."""
         tool = self.tools_for(caller).get(name)
         if tool is None:
             message = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
@@ -130,7 +130,7 @@ def _content_result(content: dict[str, Any]) -> types.CallToolResult:
 
 
 def _reply_slot(caller: McpCaller, name: str, given: Mapping[str, Any]) -> IdempotencyKey | None:
-    """Return the Idempotency-Key of a call with a fingerprint of the tool, its arguments and whom it is called for.
+    """Return the Idempotency-Key of a tool call, with a fingerprint of tool, arguments and person; None without one.
 
     Not of the message's `id`: a client that repeats a call numbers it anew.
     """
@@ -164,7 +164,7 @@ async def _forget_memory(tx: Tx, caller: Caller, memory_id: str) -> dict[str, An
 
 
 async def _read_engagement(tx: Tx, caller: Caller) -> dict[str, Any] | None:
-    """Return the engagement for the tool `get_engagement`; None where there is none for this persona."""
+    """Return the engagement for the tool `get_engagement`; None if this persona has no part in one."""
     return await load_tool_view(tx, caller.scope)
 
 

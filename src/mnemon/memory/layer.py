@@ -100,7 +100,7 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
 
 
 async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
-    """Return items for prompt layer L6: the latest open todos with this persona, and which to ask about."""
+    """Return items for prompt layer L6: the latest open todos of this persona, and todos to ask the person about."""
     known = (await open_todos(tx, ask.scope))[-_MOST_TODOS:]
     items = [
         LayerItem(text=f"Open {todo.kind}: {todo.line}", sources=(todo.id,), value=4.0 + rank / 100)

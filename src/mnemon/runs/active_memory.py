@@ -87,7 +87,7 @@ class MemoryPanel:
 
 
 def memory_after_toggle(memory: ActiveMemory, *, enabled: bool, now: datetime) -> ActiveMemory:
-    """Return an agent's memory after it was enabled, which starts it fresh, or disabled, which keeps it."""
+    """Return an agent's memory after it was enabled, which clears it, or disabled, which keeps it."""
     if enabled == memory.enabled:
         return memory
     # Disabling begins no generation: a run that ends meanwhile is not kept because memory is off.
@@ -102,7 +102,7 @@ def memory_after_reset(memory: ActiveMemory, *, now: datetime) -> ActiveMemory:
 
 
 def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
-    """Return what a chat or run that starts now gets from the agent's memory: its access, the session to resume."""
+    """Return which access to its memory, and which session to resume, an agent's starting chat or run gets."""
     if not memory.enabled:
         return MemoryStart(access=MemoryAccess.NONE, session_id=None, generation=None)
     access = MemoryAccess.READ if read_only else MemoryAccess.EXTEND
@@ -112,7 +112,7 @@ def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
 def session_write_back(
     memory: ActiveMemory, started: MemoryStart, *, succeeded: bool, emitted: str | None, now: datetime
 ) -> WriteBack:
-    """Return the agent's memory after a chat or run ended, and whether its session was kept.
+    """Return the agent's memory after a chat or run ended, and whether its session was kept in it.
 
     It takes the emitted session id only from a success that started in the present generation with access to extend it.
     """
@@ -130,12 +130,12 @@ def session_write_back(
 
 
 def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool:
-    """Say whether a run counts as since the last reset: the memory's generation is still the one it started in."""
+    """Say whether a run was started after the last reset of the agent's memory."""
     return started_generation is not None and started_generation == memory.generation
 
 
 def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) -> MemoryPanel:
-    """Return what to show of an agent's memory; a disabled one is shown as fresh, as the next run finds it."""
+    """Return what to show of an agent's memory: its status, session age, runs since the reset and a warning."""
     carrying = memory.enabled and memory.session_id is not None
     age = now - memory.updated_at if carrying and memory.updated_at else None
     return MemoryPanel(

@@ -102,7 +102,7 @@ async def list_agents(tx: Tx, scope: Scope, *, after: str = "", most: int = 50) 
 
 
 async def list_team(tx: Tx, scope: Scope, team: Sequence[str]) -> list[Agent]:
-    """Return the agents of these ids that exist, in the order given."""
+    """Return those of these agents that exist, in the order of the ids."""
     rows = await tx.fetch_all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(team))
     found = {row["agent_id"]: _agent_from_row(row) for row in rows}
     return [found[agent_id] for agent_id in team if agent_id in found]
@@ -141,7 +141,7 @@ async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[s
 
 
 async def save_memory(tx: Tx, scope: Scope, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
-    """Store the agent's memory; delete its transcripts when `after` is a new generation, as after a reset."""
+    """Store the agent's memory, and delete its transcripts if `after` is a new generation (a reset)."""
     # No later run reads the transcripts of an earlier generation.
     if after.generation != before.generation:
         await tx.execute(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)

@@ -134,7 +134,7 @@ class CardDefinition:
         return {**known, **values}
 
     def tone_of(self, values: SlotValues) -> Tone:
-        """Return a card's tone for these values: positive, negative, or neutral where the file has no rule."""
+        """Return a card's tone (colour) for these values: positive, negative, or neutral where no rule applies."""
         value = values.get(self.tone.slot) if self.tone.slot else None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return next((tone for step, tone in self.tone.steps if value <= step), "neutral")

@@ -35,7 +35,7 @@ class PricePush:
 
 
 async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: CardTypes) -> PricePush:
-    """Store the prices and end every open trade whose stop or target they touch; return the trades that ended."""
+    """Store the prices, end every open trade whose stop or target they touch, and return these trades."""
     # Only the pushed prices can end a trade here: earlier ones were compared when they came.
     await store.insert_prices(tx, scope, pushed)
     ended: list[Run] = []
@@ -72,11 +72,11 @@ class ExpiryJob:
         self._cards: CardTypes = load_cards(services.settings.cards_dir)
 
     def job_kind(self) -> JobKind:
-        """Return the job kind that ends a decision when its card's time runs out."""
+        """Return the job kind that expires a decision when its card's time runs out."""
         return JobKind(name=EXPIRY_KIND, run=self.expire_decision)
 
     async def expire_decision(self, attempt: Attempt) -> None:
-        """End a decision whose time ran out, by the first price that touched a level in time or as expired."""
+        """End a decision whose time ran out: by the first price that touched a level, else as expired."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             run = await find_locked_run(tx, scope, attempt.key)

@@ -31,12 +31,12 @@ class Price:
 
     @property
     def lowest(self) -> float:
-        """Return the lowest of the price, and of the bar's low and high where it has them."""
+        """Return the lowest of the price and, if given, the bar's low and high."""
         return min(value for value in (self.price, self.low, self.high) if value is not None)
 
     @property
     def highest(self) -> float:
-        """Return the highest of the price, and of the bar's low and high where it has them."""
+        """Return the highest of the price and, if given, the bar's low and high."""
         return max(value for value in (self.price, self.low, self.high) if value is not None)
 
 

@@ -46,7 +46,7 @@ Placement = ContinueSession | BeginSession
 
 
 def session_end(session: Session, boundary: SessionBoundary) -> datetime:
-    """Return the moment from which a message no longer belongs to the session, ended or still running."""
+    """Return the time from which a message no longer belongs to the session, whether or not it has ended."""
     return session.ended_at or session.last_activity_at + boundary.idle
 
 
@@ -56,7 +56,7 @@ def has_ended(session: Session, at: datetime, boundary: SessionBoundary) -> bool
 
 
 def ending_by_request(session: Session, now: datetime, boundary: SessionBoundary) -> tuple[datetime, EndedBy]:
-    """Return when and why a session that a caller closes ended; it may have gone idle earlier."""
+    """Return when and by whom a session that a caller closes ended; idle time may have ended it earlier."""
     # Closing late must not lengthen a session: one that had gone idle before ended then, as the job would have marked
     # it.
     stale_from = session.last_activity_at + boundary.idle
@@ -64,7 +64,7 @@ def ending_by_request(session: Session, now: datetime, boundary: SessionBoundary
 
 
 def is_in_span(session: Session, at: datetime, boundary: SessionBoundary) -> bool:
-    """Say whether a message of this time belongs to the session: from one idle period before its start to its end."""
+    """Say whether a message of this time belongs to the session, which reaches one idle period before its start."""
     # The span also reaches back one idle period, so that history imported out of order joins the session it precedes.
     return session.started_at - boundary.idle < at < session_end(session, boundary)
 
@@ -72,7 +72,7 @@ def is_in_span(session: Session, at: datetime, boundary: SessionBoundary) -> boo
 def place_message(
     at: datetime, known: Sequence[Session], boundary: SessionBoundary, named: Session | None = None
 ) -> Placement:
-    """Return which session a message of this time belongs to, or that it begins a new one.
+    """Return the session to which a message of this time belongs, or that it begins a new one.
 
     A message to a named session that has ended begins a new session that resumes it, however long ago it ended.
     """

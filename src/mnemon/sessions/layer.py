@@ -61,7 +61,7 @@ async def conversation_items(tx: Tx, request: LayerRequest, position: SessionPos
 async def recent_messages(
     tx: Tx, request: LayerRequest, position: SessionPosition, turn_id: str | None
 ) -> tuple[TurnMessage, ...]:
-    """Return the running session's last messages, oldest first, as many as fit, without the turn's own."""
+    """Return the running session's last messages that fit, oldest first, without those of this turn."""
     if position.session_id is None:
         return ()
     latest = await messages.list_recent_messages(

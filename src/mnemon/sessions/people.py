@@ -49,7 +49,7 @@ async def lock_person(tx: Tx, scope: Scope) -> int | None:
 
 
 async def lock_person_shared(tx: Tx, scope: Scope) -> int | None:
-    """Keep the person from being forgotten until the transaction ends; return how often something of theirs was before.
+    """Lock the person's row `for key share` against forgetting; return how often something was forgotten before.
 
     None for an unknown person. For a transaction that locks a turn or its work without writing about the person:
     forgetting deletes those rows in another order, so that without this lock the two could deadlock.
@@ -61,7 +61,7 @@ async def lock_person_shared(tx: Tx, scope: Scope) -> int | None:
 
 
 async def count_forgettings(tx: Tx, scope: Scope) -> int | None:
-    """Return how often something of the person's was forgotten, without a lock; None for an unknown person."""
+    """Return how often something of the person's was forgotten; None for an unknown person. Takes no lock."""
     row = await tx.fetch_one_or_none(SQL["forgettings"], org_id=scope.org_id, user_id=scope.user)
     return None if row is None else int(row["forgettings"])
 

@@ -144,7 +144,7 @@ async def _enter_session(
     known: Sequence[Session],
     boundary: SessionBoundary,
 ) -> EnteredSession:
-    """Add a turn to the session that its messages belong to, beginning one where there is none; return it."""
+    """Add a turn to the session that its messages belong to, or to a new one; return that session."""
     placed = place_message(arrival.at, [] if named else known, boundary, named)
     if isinstance(placed, BeginSession):
         await _end_stale_sessions(tx, scope, arrival.at, known, boundary)
@@ -171,7 +171,7 @@ async def _end_stale_sessions(
 
 
 def _turn_span(now: datetime, new_messages: Sequence[NewMessage]) -> tuple[datetime, datetime]:
-    """Return when the turn happened, by the person's first message, and when its last message came."""
+    """Return when the turn began, by the person's first message, and when its last message came."""
     times = [message.at or now for message in new_messages]
     first = next((message.at or now for message in new_messages if message.role is Role.USER), None)
     return first or min(times, default=now), max(times, default=now)

@@ -119,7 +119,7 @@ def _arrival_params(scope: Scope, arrival: TurnArrival) -> dict[str, object]:
 
 
 def _entered_from_row(row: Row) -> EnteredSession:
-    """Return the row of a session that a turn was added to, with the turn's position."""
+    """Return the row of a session that a turn was added to as an EnteredSession."""
     return EnteredSession(session=session_from_row(row), seq=int(row["seq"]), message_count=int(row["message_count"]))
 
 

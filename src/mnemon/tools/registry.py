@@ -97,7 +97,7 @@ async def run_tool(
     recorded = RecordedResults()
     if reply.reports:
         recorded = await record_tool_results(tx, scope, session, (outcome,), turn_id=turn_id, at=tx.now)
-    reply = replace(reply, content=reply.content | _new_expectation(planned) | _verdict(recorded))
+    reply = replace(reply, content=reply.content | _new_expectation(planned) | _verdict_entries(recorded))
     updates = tuple(update for update in (planned, recorded.update) if update is not None)
     return ToolRun(reply=reply, outcome=outcome, updates=updates)
 
@@ -108,8 +108,8 @@ def _new_expectation(planned: StateUpdate | None) -> dict[str, Any]:
     return {"expectation_id": added[-1].id} if added else {}
 
 
-def _verdict(recorded: RecordedResults) -> dict[str, Any]:
-    """Return what came of the result as entries of the tool's reply; empty where it has no expectation."""
+def _verdict_entries(recorded: RecordedResults) -> dict[str, Any]:
+    """Return, as entries of the tool's reply, how the result settled an expectation; empty if it settled none."""
     told = [verdict_json(settlement) for settlement in recorded.settlements]
     # A call has one result.
     return {} if not told or told[0] == {"expectation": None} else told[0]

@@ -117,7 +117,7 @@ class Stage:
         transport = httpx2.ASGITransport(app=self.house.app)
         headers = {"Authorization": f"Bearer {self.key}", **call.headers}
         async with httpx2.AsyncClient(
-            transport=transport, base_url=URL, headers=headers, cookies=self.cookies
+            transport=transport, base_url=URL, headers=headers, cookies=self.cookies, timeout=60
         ) as client:
             given = {"json": call.json, "content": call.content, "data": call.form}
             body = {name: value for name, value in given.items() if value is not None}

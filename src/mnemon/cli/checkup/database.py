@@ -3,11 +3,13 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import psycopg
 
 from mnemon.access.organizations import list_organizations
 from mnemon.cli.checkup.check import Check, fail, fail_from_error, ok, warn
+from mnemon.cli.checkup.ledger_file import check_ledger_file
 from mnemon.clock import Clock, SystemClock
 from mnemon.db.connect import check_server, explain_error, open_connection, parse_target
 from mnemon.db.database import Database
@@ -20,12 +22,13 @@ from mnemon.db.pending_restore import PENDING_DETAIL, is_pending
 from mnemon.errors import Misconfigured, MnemonError
 from mnemon.jobs import store as jobs
 from mnemon.jobs.presence import OVERDUE_AFTER, SILENT_AFTER, judge_workers
+from mnemon.scope import org_option
 from mnemon.settings import Settings
 from mnemon.vectors.active_model import assert_active
 
 
 def check_programs(settings: Settings) -> tuple[Check, Binaries | None]:
-    """Check that the PostgreSQL programs exist and run; return them too, None if not."""
+    """Check that the PostgreSQL programs exist and run; return the check and the programs, or None if they do not."""
     try:
         found = find_binaries(settings.postgres_bin_dir)
     except MnemonError as error:
@@ -148,9 +151,9 @@ async def check_restore(connection: psycopg.AsyncConnection) -> Check | None:
 
 
 async def check_contents(
-    url: str, clock: Clock, *, owns: bool, embedder: str | None, prepared: bool = True
+    url: str, clock: Clock, *, owns: bool, embedder: str | None, data_dir: Path, prepared: bool = True
 ) -> AsyncIterator[Check]:
-    """Check isolation, work, organizations and vectors of a database whose schema is complete."""
+    """Check isolation, work, organizations, vectors and the ledger's file of a database whose schema is complete."""
     db = Database(url, clock, pool_size=2, prepared=prepared, listen_url=url)
     await db.open()
     try:
@@ -160,6 +163,8 @@ async def check_contents(
             yield await _check_organizations(db)
             if embedder is not None:
                 yield await _check_vectors(db, embedder)
+            if (behind := await check_ledger_file(db, data_dir)) is not None:
+                yield behind
     except MnemonError as error:
         yield fail_from_error("database", error)
     finally:
@@ -188,13 +193,12 @@ async def _check_work(db: Database) -> Check:
         )
     if parked:
         number, org = sum(parked.values()), next(iter(parked))
-        org_option = "" if org == "local" else f" --org {org}"
         them = "it" if number == 1 else "them"
         words = f"{number} {_items_phrase(number)} parked: out of attempts, kept, and not run until you retry {them}."
         return warn(
             "work",
             words,
-            f"mnemon jobs list --status parked{org_option}  # then: mnemon jobs retry --parked{org_option}",
+            f"mnemon jobs list --status parked{org_option(org)}  # then: mnemon jobs retry --parked{org_option(org)}",
         )
     if since is not None and tx.now - since > OVERDUE_AFTER:
         late = int((tx.now - since).total_seconds())

@@ -13,7 +13,7 @@ from mnemon.settings import Settings
 
 
 def check_model(settings: Settings) -> Check:
-    """Check that the configured models can be set up; say plainly when there is none. No request is sent."""
+    """Check that the configured models can be set up, and say if there is none. No request is sent."""
     named = tuple(filter(None, (settings.model, settings.reflection_model)))
     if set(named) == {"offline"}:
         return ok(
@@ -28,8 +28,8 @@ def check_model(settings: Settings) -> Check:
     except MnemonError as error:
         return fail_from_error("model", error)
     at = f" at {settings.model_base_url}" if settings.model_base_url else ""
-    after = f"; {settings.reflection_model} reflects" if settings.reflection_model else ""
-    return ok("model", f"{settings.model}{at} replies{after}. It is configured; no test request was sent.")
+    after = f", {settings.reflection_model} to reflect" if settings.reflection_model else ""
+    return ok("model", f"{settings.model}{at} is configured to reply{after}; no test request was sent.")
 
 
 def embedder_name(settings: Settings) -> str | None:
