@@ -15,7 +15,7 @@ from mnemon.context.pack import ContextPack, pack_layers
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate_database
 from mnemon.layer import Layer
-from support.databases import name_of, new_database
+from support.databases import Databases, name_of, new_database
 from support.loggers import loggers_as_they_were
 from support.prompts import PromptFaults
 
@@ -87,10 +87,18 @@ def template(cluster_url: str) -> Iterator[str]:
         yield name_of(url)
 
 
+@pytest.fixture(scope="session")
+def databases(cluster_url: str, template: str) -> Iterator[Databases]:
+    """The databases that tests have for themselves while they run."""
+    lent = Databases(cluster_url, template)
+    yield lent
+    lent.close()
+
+
 @pytest.fixture
-def database_url(cluster_url: str, template: str) -> Iterator[str]:
+def database_url(databases: Databases) -> Iterator[str]:
     """A migrated database of this test's own."""
-    with new_database(cluster_url, template) as url:
+    with databases.lend() as url:
         yield url
 
 

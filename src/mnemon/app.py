@@ -45,7 +45,7 @@ def all_job_kinds(services: Services) -> dict[str, JobKind]:
     from mnemon.memory.upkeep.curator_job import job_kinds as curating
     from mnemon.memory.upkeep.spine_job import job_kinds as spines
     from mnemon.notes.upkeep import job_kinds as sweeping
-    from mnemon.reflection.job import kinds as reflecting
+    from mnemon.reflection.job import job_kinds as reflecting
     from mnemon.runs.job import job_kinds as running
     from mnemon.sessions.close import job_kinds as closing
     from mnemon.vectors.embed_job import job_kinds as embedding
@@ -65,7 +65,7 @@ def all_job_kinds(services: Services) -> dict[str, JobKind]:
 
 
 def embeddable_texts() -> tuple[TextSource, ...]:
-    """Return the sources of all texts that get a vector: one per room that has such texts."""
+    """Return the sources of all texts that get a vector, one per package that stores such texts."""
     from mnemon.memory.vector_store import MemoryTexts
     from mnemon.notes.upkeep import NoteTexts
 
@@ -91,7 +91,7 @@ def make_clock(settings: Settings) -> Clock:
 
 @asynccontextmanager
 async def make_services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
-    """Open the services for these settings over a database that is migrated already, and close them at the end."""
+    """Open the services for these settings over a migrated database, and close them when the block ends."""
     clock = make_clock(settings)
     index_cache = IndexCache(megabytes=settings.index_memory_mb)
     db = make_database(
@@ -128,7 +128,7 @@ def make_database(settings: Settings, url: str, clock: Clock, *, attached: Share
 
 
 def make_llm(settings: Settings, name: str, priority: RequestPriority | None = None) -> Llm:
-    """Return the language model of that name; base URL and key of the settings go to their own provider only."""
+    """Return the language model of that name, with the settings' base URL and key only if it is of their provider."""
     same_provider = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
     key = settings.model_api_key if same_provider else None
     return connect_llm(
@@ -157,7 +157,7 @@ async def check_models(settings: Settings) -> None:
 def make_app(
     services: Services, *, worker: bool = True, isolation: Isolation | None = None, api_only: bool = False
 ) -> FastAPI:
-    """Make the HTTP application over open services; with a worker inside unless told otherwise.
+    """Make the HTTP application over open services, with a background worker in it unless told otherwise.
 
     `api_only` leaves out the console and MCP, which a command that serves itself does not need.
     """
@@ -244,7 +244,7 @@ async def _run_mcp_gate(gate: LazyMcpDoor | None) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _close_streams_at_end(app: FastAPI) -> AsyncIterator[None]:
-    """Seal unfinished replies, as far as they came, when the application ends."""
+    """Interrupt unfinished replies at the application's end, and store their text so far."""
     try:
         yield
     finally:

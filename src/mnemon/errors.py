@@ -40,7 +40,7 @@ class MnemonError(Exception):
     code = "error"
 
     def __init__(self, detail: str, *, code: str | None = None, faults: tuple[FieldFault, ...] = ()) -> None:
-        """Hold the sentence for the caller, a code (else that of the class) and faults by field."""
+        """Keep the sentence for the caller, a code (else that of the class) and faults by field."""
         super().__init__(detail)
         self.detail = detail
         self.code = code or type(self).code
@@ -77,7 +77,7 @@ class NotFound(MnemonError):
     code = "not_found"
 
     def __init__(self, noun: str, *, code: str | None = None, detail: str | None = None) -> None:
-        """Say that there is no such `noun` for this caller, or `detail` in place of that."""
+        """Make the error that there is no such `noun` for this caller, or with `detail` as its sentence."""
         message = detail or f"There is no such {noun}. Check the id, and that the key belongs to its organization."
         super().__init__(message, code=code)
 
@@ -118,7 +118,7 @@ class RateLimited(MnemonError):
     code = "rate_limited"
 
     def __init__(self, detail: str, *, retry_after: int) -> None:
-        """Hold the seconds after which the caller may try again."""
+        """Keep the number of seconds after which the caller may try again."""
         super().__init__(detail)
         self.retry_after = retry_after
 

@@ -47,7 +47,7 @@ class RequestPriority:
     """
 
     def __init__(self) -> None:
-        """Start with no request ahead and no job waiting."""
+        """Begin with no request in progress and no job waiting."""
         self._ahead = 0
         self._waiting: set[asyncio.Future[None]] = set()
 
@@ -57,7 +57,7 @@ class RequestPriority:
         return PriorityTicket(self)
 
     def end_request(self) -> None:
-        """Count one request less that has priority, and wake the waiting jobs after the last."""
+        """Count one request with priority less; after the last one, wake the waiting jobs."""
         self._ahead -= 1
         if not self._ahead:
             for one in self._waiting:
@@ -65,7 +65,7 @@ class RequestPriority:
                     one.set_result(None)
 
     async def yield_to_requests(self) -> None:
-        """In a job, wait until no request has priority, for at most MAX_YIELD_S; elsewhere return at once."""
+        """Wait, in a job, until no request has priority, for at most MAX_YIELD_S; elsewhere return at once."""
         if not self._ahead or not is_background.get():
             return
         free = asyncio.get_running_loop().create_future()
@@ -85,7 +85,7 @@ at worst; a thread costs 0.1 ms."""
 
 
 async def run_off_loop(size: int, read: Callable[[], ReadResult]) -> ReadResult:
-    """Run `read` and return its result, in a thread where its texts have more than INLINE_CHARS characters."""
+    """Return the result of `read`, run in a thread if its texts have more than INLINE_CHARS characters."""
     if size <= INLINE_CHARS:
         return read()
     return await asyncio.get_running_loop().run_in_executor(_text_executor(), copy_context().run, read)

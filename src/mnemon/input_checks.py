@@ -57,7 +57,7 @@ def storable_json(value: Any, *, depth: int = 0) -> Any:
 
 @reads_outside_text
 def check_text(text: str) -> str:
-    """Return the text; raise ValueError if it has a character that PostgreSQL cannot store."""
+    """Return the text unchanged; raise ValueError if it has a character that PostgreSQL cannot store."""
     if "\0" in text:
         raise ValueError("has a NUL character; remove it")
     try:
@@ -78,7 +78,7 @@ def has_control_character(text: str) -> bool:
 
 
 def check_name(text: str) -> str:
-    """Return a name or an id; raise ValueError as `check_text` does, and for a control character or a line break."""
+    """Return the name unchanged; raise ValueError if it has a control character, line break or unstorable character."""
     if has_control_character(check_text(text)):
         raise ValueError("has a control character or a line break; remove it")
     return text
@@ -107,7 +107,7 @@ def parse_json(raw: bytes | str) -> Any:
 
 @reads_outside_text
 def load_json(raw: bytes | str) -> Any:
-    """Return the parsed JSON, which `check_json` has not checked yet; raise as `parse_json` does."""
+    """Return the parsed JSON without the checks of `check_json`; raise as `parse_json` does."""
     try:
         # Python's parser also takes NaN and Infinity, which are not JSON.
         return json.loads(raw, parse_constant=_refuse_constant)
@@ -121,7 +121,7 @@ def load_json(raw: bytes | str) -> Any:
 
 
 def check_json(value: Any) -> Any:
-    """Return the JSON value; raise UnusableJson where it nests too deep or holds a number that cannot be stored."""
+    """Return the JSON value unchanged; raise UnusableJson if it nests too deep or has an unstorable number."""
     for one in _walk_values(value):
         if isinstance(one, float) and isnan(one):
             raise NotANumber("The JSON has `NaN`, which is no JSON. Send a number, or null.")
@@ -131,14 +131,14 @@ def check_json(value: Any) -> Any:
 
 
 def check_json_texts(value: Any) -> Any:
-    """Return the JSON value; raise as `check_json` does, and ValueError for a text in it that cannot be stored."""
+    """Return the JSON value unchanged; raise as `check_json` does, and ValueError for a text that cannot be stored."""
     for text in _texts_within(check_json(value)):
         check_text(text)
     return value
 
 
 def check_json_unicode(value: Any) -> Any:
-    """Return the JSON value; raise Invalid for a text in it with half a surrogate pair, which UTF-8 cannot hold."""
+    """Return the JSON value unchanged; raise Invalid for a text with half a surrogate pair, which UTF-8 cannot hold."""
     for text in _texts_within(value):
         try:
             text.encode()
@@ -205,10 +205,10 @@ def describe_validation_error(error: ValidationError) -> str:
 
 
 def _place_text(place: Sequence[int | str]) -> str:
-    """Return a place as pydantic gives it with dots between its steps; empty for the value as a whole."""
+    """Return the path of a place in a value, joined by dots, as pydantic gives it; empty for the whole value."""
     return ".".join(str(part) for part in place)
 
 
 def _plain_message(message: str) -> str:
-    """Return pydantic's message without its prefix and the full stop, since a sentence goes on after it."""
+    """Return pydantic's message without its prefix and its full stop, to be continued in a sentence."""
     return message.removeprefix("Value error, ").removesuffix(".")

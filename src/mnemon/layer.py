@@ -21,6 +21,10 @@ class LayerRequest:
     """The query's embedding, made before the transaction began; None while the embedder is down."""
     now: datetime
     session_id: str | None = None
+    state_of: str | None = None
+    """The session whose agent state the message is answered with: the running one, or the one whose state a new one
+    takes over.
+    """
     sees_agent_state: bool = False
     """Whether the caller's key has `agent-state:read`."""
     sees_engagement: bool = False
@@ -90,6 +94,8 @@ class LayerItem:
     """Whether it shows what memory holds now; what was written or said earlier is held against that."""
     said_at: datetime | None = None
     """When it was said; None for what was written about it later."""
+    urgent: bool = False
+    """Whether it is left out only after everything that is not: a failure, a contradiction that is outstanding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +112,10 @@ class Layer:
     """Whether items are stored text: fenced and escaped, so that they read as data and cannot pose as instructions."""
     budget: int = 500
     """Most tokens it may take."""
+    reserve: float = 0.0
+    """The share of the whole budget that its items keep however much the items of other layers are worth."""
+    ask: str = ""
+    """The tool that gives the whole: named at the end of the layer with how many items were left out."""
 
 
 class LayerSource(Protocol):

@@ -69,14 +69,14 @@ class Scope:
 
     @property
     def user(self) -> str:
-        """The person's internal id; raise RuntimeError in a scope without a person."""
+        """Return the person's internal id; raise RuntimeError in a scope without a person."""
         if self.user_id is None:
             raise RuntimeError("this scope names no person")
         return self.user_id
 
     @property
     def owner_params(self) -> dict[str, str]:
-        """The parameters of a statement that name the organization and the person."""
+        """Return the statement parameters that name the organization and the person."""
         return {"org_id": self.org_id, "user_id": self.user}
 
     def with_persona(self, persona_id: str | None) -> "Scope":

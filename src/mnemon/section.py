@@ -60,7 +60,7 @@ class Brief:
 
 
 def number_handles(letter: str, ids: Iterable[str], taken: Collection[str] = ()) -> dict[str, str]:
-    """Return ids by short handles, in order: H1, H2, …; a handle that is an id of its own somewhere is left out."""
+    """Return a map from short handles (H1, H2, …) to ids, in order; handles that are taken are left out."""
     handles: dict[str, str] = {}
     number = 0
     for one in ids:
@@ -101,5 +101,5 @@ class RepairableSection(Protocol):
     """A section whose answer is a list of entries; those that its gates refuse are offered back to the model once."""
 
     def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
-        """Return for each entry why the gates refuse it, in words that help to mend it; None for what they let in."""
+        """Return for each entry why the gates refuse it, in words that help to correct it; None for an accepted one."""
         ...

@@ -100,7 +100,9 @@ class Settings(BaseSettings):
         'relative dates like "tomorrow" are resolved in it. A name of at most 64 characters.',
     )
     clock_file: Path | None = Field(
-        None, description="A file with an ISO time that every process takes for now. Loopback only."
+        None,
+        description="A file with an ISO time, of the years 1971 to 9000, that every process takes for now; while it "
+        "holds none, the last one stays in force. Loopback only.",
     )
 
     model: str = Field(
@@ -128,7 +130,13 @@ class Settings(BaseSettings):
     embedder_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint, with `openai:…`.")
     embedder_api_key: SecretStr | None = Field(None, description="Key for the embedder's endpoint.")
 
-    worker_concurrency: int = Field(8, ge=1, le=256, description="Work items one worker runs at a time.")
+    worker_concurrency: int = Field(
+        8,
+        ge=1,
+        le=256,
+        description="Work items one worker runs at a time; when all are taken, one more of runs, "
+        "reflection, embedding or upkeep where nothing of it runs.",
+    )
     max_attempts: int = Field(
         8,
         ge=1,
@@ -147,6 +155,12 @@ class Settings(BaseSettings):
         ge=timedelta(),
         le=_LONGEST,
         description="How soon after its end a session is taken up as `resumedFrom`.",
+    )
+    agent_state_window: Duration = Field(
+        timedelta(days=7),
+        ge=timedelta(),
+        le=_LONGEST,
+        description="How soon after its end a session must be resumed to hand on its agent state; 0 never does.",
     )
     context_budget_tokens: int = Field(4000, ge=200, description="Most tokens the whole context may take.")
     chat_ranking: Literal["hybrid", "blended", "similarity"] = Field(
@@ -195,12 +209,12 @@ class Settings(BaseSettings):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the server listens on this machine's loopback address only."""
+        """Say whether the server listens on this machine's loopback address only."""
         return self.host in {"127.0.0.1", "::1", "localhost"} or self.host.startswith("127.")
 
 
 def plain_values(settings: Settings) -> dict[str, Any]:
-    """Return every setting as JSON can carry it, secrets in clear text: only for a pipe to a child process."""
+    """Return every setting as JSON, secrets in clear text, to be piped to a child process and nowhere else."""
     values = settings.model_dump(mode="json")
     secrets = {name: value for name in values if isinstance(value := getattr(settings, name), SecretStr)}
     return {**values, **{name: value.get_secret_value() for name, value in secrets.items()}}

@@ -93,7 +93,7 @@ async def keep_running(
 
 
 def _cancel_requested() -> bool:
-    """Say whether this task itself was cancelled, and not only something that it awaited."""
+    """Say whether this task itself was cancelled, rather than something that it awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

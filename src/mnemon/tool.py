@@ -21,7 +21,7 @@ class Arguments(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_storable(cls, given: Any) -> Any:
-        """Return a tool's arguments; raise ValueError for text or numbers that cannot be stored."""
+        """Return a tool's arguments unchanged; raise ValueError for text or numbers that cannot be stored."""
         return check_json_texts(given)
 
 

@@ -22,7 +22,7 @@ OFFLINE_OPENING = "No language model is connected, so this is memory alone"
 
 
 def speaker_of(role: Role, name: str | None) -> str:
-    """Return a label for who spoke: only the person's messages have the name alone, so that nobody passes for them."""
+    """Return a label for a speaker; only the person's messages have a bare name, so that nobody poses as them."""
     if role is Role.USER:
         return name or role.value
     return f"{role.value} ({name})" if name else role.value
@@ -41,7 +41,7 @@ class TurnMessage:
 
     @property
     def speaker(self) -> str:
-        """The label for who spoke this message."""
+        """Return the label for who spoke this message."""
         return speaker_of(self.role, self.name)
 
 
@@ -87,7 +87,7 @@ class ToolOutcome:
 
 
 def error_text(error: Any) -> str | None:
-    """Return what a result says under `error` as text; None for null, false and what is empty: there was none."""
+    """Return the text of a result's `error`; None for null, false and empty values."""
     if not error:
         return None
     if isinstance(error, str):
@@ -136,10 +136,12 @@ class Turn:
     """SessionState.messageCount after this turn."""
     said_before: tuple[str, ...] = ()
     """The person's latest messages in the session before this turn, oldest first; read for a confidence announced."""
+    carries_from: str | None = None
+    """The ended session whose agent state goes on in this turn's session; only where the turn began that."""
 
     @property
     def size(self) -> int:
-        """About how many characters the turn has; the result of a tool that is not text counts as 10,000."""
+        """Return about how many characters the turn has; a tool result that is not text counts as 10,000."""
         # An estimate is enough: it decides whether the turn is read in a thread (`run_off_loop`).
         given = (
             len(one.output) if isinstance(one.output, str) else _NON_TEXT_CHARS
@@ -150,10 +152,10 @@ class Turn:
 
     @property
     def user_text(self) -> str:
-        """What the person said in this turn, messages joined by a blank line."""
+        """Return the person's messages of this turn, joined by a blank line."""
         return "\n\n".join(message.content for message in self.messages if message.role is Role.USER)
 
     @property
     def reply(self) -> str:
-        """What the assistant said in this turn, messages joined by a blank line."""
+        """Return the assistant's messages of this turn, joined by a blank line."""
         return "\n\n".join(message.content for message in self.messages if message.role is Role.ASSISTANT)

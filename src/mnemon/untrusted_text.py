@@ -21,13 +21,13 @@ _MAX_MARKS = 32
 
 
 def reads_outside_text(function: ReadFunction) -> ReadFunction:
-    """Mark a function whose time must be linear in the texts it is given, for a test; returns it unchanged."""
+    """Mark a function that reads outside text, so that a test checks that its time is linear; return it unchanged."""
     function.__dict__["reads_outside_text"] = True
     return function
 
 
 def reads_outside_text_up_to(longest: int) -> Callable[[ReadFunction], ReadFunction]:
-    """Mark a function that refuses longer texts: its time is checked only up to this length."""
+    """Mark a function that reads outside text up to this length only; a test checks its time up to there."""
 
     def mark_function(function: ReadFunction) -> ReadFunction:
         """Store the length on the function and mark it as a reader of outside text."""
@@ -67,7 +67,7 @@ def normalize_text(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> st
 
 
 def _normalizable_pieces(text: str) -> Iterator[str]:
-    """Yield pieces of the text that can be Unicode-normalized by themselves."""
+    """Yield the text in pieces that can be Unicode-normalized one by one."""
     start = 0
     while start < len(text):
         end = min(len(text), start + _PIECE_CHARS)

@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from support.bounds import HANGS_S
 from support.served import Served
 
 Client = httpx2.Client
@@ -227,7 +228,7 @@ def test_an_edited_text_is_a_statement_of_who_edits(server: Served, client: Clie
 def test_a_bound_key_edits_as_the_person(server: Served, client: Client) -> None:
     made = state(client, "Owns a car", source="tool:crm", attribute="car")
     with httpx2.Client(
-        base_url=server.url, headers={"Authorization": f"Bearer {server.key(user='vic')}"}, timeout=60
+        base_url=server.url, headers={"Authorization": f"Bearer {server.key(user='vic')}"}, timeout=HANGS_S
     ) as bound:
         edited = bound.patch(f"/api/memories/{made['id']}", json={"content": "Owns a bus"}).json()["data"]
         assert (edited["trustLevel"], edited["origin"]) == ("person", "api")

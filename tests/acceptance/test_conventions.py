@@ -47,7 +47,7 @@ def test_a_refused_key_is_told_which_key_would_do(server: Served) -> None:
     bound = server.client(user="ann")
     for answer in (bound.get("/api/todos?userId=ben"), bound.post("/mcp?userId=ben", json={})):
         assert answer.status_code == 403
-        assert "`mnemon keys create --name laptop`, without `--user`, makes one" in answer.text
+        assert f"`mnemon keys create --name laptop --org {server.org()}`, without `--user`, makes one" in answer.text
         assert "ann" not in answer.text
     beyond = bound.put("/api/personas/coach", json={"name": "Coach", "prompt": "Be kind."}).json()
     assert beyond["code"] == "missing_scope"

@@ -11,10 +11,10 @@ def test_rows_are_walked_and_chosen_by_keys(page: Page) -> None:
         expect(rows.nth(place)).to_have_class("at")
     page.keyboard.press("x")
     expect(rows.nth(1).get_by_role("checkbox")).to_be_checked()
-    expect(page.get_by_text("With the 1 chosen:")).to_be_visible()
+    expect(page.get_by_text("With the 1 selected:")).to_be_visible()
     page.keyboard.press("j")
     page.keyboard.press("x")
-    expect(page.get_by_text("With the 2 chosen:")).to_be_visible()
+    expect(page.get_by_text("With the 2 selected:")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Details")).to_be_visible()
 

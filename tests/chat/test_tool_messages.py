@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.agentstate.state import AgentState, Assumption, ExpectationStatus, StateExpectation
-from mnemon.chat.tool_messages import new_messages, read_tool_message, tell_verdicts, tool_outcomes, verdict_lines
+from mnemon.chat.tool_messages import add_verdict_lines, new_messages, read_tool_message, tool_outcomes, verdict_lines
 from mnemon.llm.protocol import LlmMessage
 from mnemon.scope import person_scope
 from mnemon.sessions.messages import NewMessage
@@ -105,7 +105,7 @@ def test_the_model_reads_beneath_a_result_what_came_of_it() -> None:
         LlmMessage(role="user", content="Make two."),
         LlmMessage(role="tool", content="new", tool_id="c1"),
     )
-    told = tell_verdicts(conversation, lines)
+    told = add_verdict_lines(conversation, lines)
     assert [one.content for one in told[:3]] == ["Earlier.", "old", "Make two."]
     assert told[3].content == (
         "new\n\n[Checked: your expectation exp_1 of make FAILED. "

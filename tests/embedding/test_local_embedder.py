@@ -61,6 +61,14 @@ def test_a_query_is_embedded_without_a_detour_over_a_thread() -> None:
     assert done.value.value.shape == (1, LOCAL_DIMENSION)
 
 
+def test_a_second_embedder_of_a_process_loads_nothing_again() -> None:
+    EMBEDDER.embed_now(["tea"])
+    second = LocalEmbedder()
+    assert second._weights is EMBEDDER._weights
+    assert second._tokenizer is EMBEDDER._tokenizer
+    assert not second._weights.flags.writeable
+
+
 def test_loading_it_imports_neither_the_package_nor_a_network() -> None:
     script = (
         "import sys; from mnemon.embedding.local import LocalEmbedder;"

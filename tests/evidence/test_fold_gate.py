@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.evidence.fold import fold_fault, token_classes
+from mnemon.evidence.fold import distinguishing_tokens, fold_fault
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_no_fold_that_is_allowed_loses_a_figure_a_date_or_a_name(fragments: list
     kept = data.draw(st.lists(st.sampled_from(fragments), unique=True))
     folded = "; ".join(kept)
     if fold_fault(folded, fragments) is None:
-        whole = token_classes(folded)
+        whole = distinguishing_tokens(folded)
         for fragment in fragments:
-            figures, codes, dates, names, _ = token_classes(fragment)
+            figures, codes, dates, names, _ = distinguishing_tokens(fragment)
             assert figures <= whole[0]
             assert codes <= whole[1]
             assert dates <= whole[2]

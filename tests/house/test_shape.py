@@ -24,6 +24,9 @@ DATA_TABLES: frozenset[Path] = frozenset()
 MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 60
 VAGUE = {"service", "manager", "engine", "utils", "util", "helpers", "helper", "common", "core", "base", "misc"}
+NO_VERBS = {"A", "An", "All", "As", "Each", "Every", "For", "How", "If", "In", "It", "Its", "Of", "The", "This", "To"}
+NO_VERBS |= {"What", "When", "Where", "Whether", "Which", "Who", "Whom", "Whose", "Why"}
+"""Words that begin a first line which names something instead of saying what the function does."""
 BROAD_EXCEPTS = {"jobs/runner.py": 1, "api/middleware.py": 1, "supervisor.py": 1, "reflection/reflect.py": 1}
 """The only places that catch everything: the job runner, the door, the task supervisor, and a section of the
 reflection, whose fault goes on to the runner once the other sections are stored."""
@@ -72,6 +75,23 @@ def test_every_room_says_what_it_is_for_and_nothing_else() -> None:
 
 def test_every_module_has_a_docstring() -> None:
     assert [named(path) for path, tree in trees.items() if not ast.get_docstring(tree)] == []
+
+
+def test_every_function_says_in_one_line_what_it_does() -> None:
+    """The first line is a sentence in the imperative; special methods and overloads may go without."""
+    wrong = []
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_special(node):
+                first = (ast.get_docstring(node) or "").partition("\n")[0]
+                if not first.endswith((".", "…")) or first.split()[0] in NO_VERBS:
+                    wrong.append(f"{named(path)}:{node.lineno} {node.name}: {first}")
+    assert wrong == []
+
+
+def _is_special(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    overloads = any(isinstance(one, ast.Name) and one.id == "overload" for one in node.decorator_list)
+    return overloads or (node.name.startswith("__") and node.name.endswith("__"))
 
 
 def test_broad_excepts_stand_at_supervised_boundaries_only() -> None:

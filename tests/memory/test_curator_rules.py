@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.evidence.fold import fold_fault, token_classes
+from mnemon.evidence.fold import distinguishing_tokens, fold_fault
 from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, GatedPlan, gate_plan, is_due, plan_by_rule
 from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.lifecycle import ArchiveStatus
@@ -245,9 +245,9 @@ def test_no_fold_that_passes_loses_a_figure_a_name_a_date_or_a_negation(texts: l
     content = data.draw(st.sampled_from(["; ".join(kept), ". ".join(kept), " and ".join(kept), kept[0]]))
     plan = CuratorPlan(folds=[FoldAnswer(memories=[one.id for one in held], content=content)])
     for fold in gated(plan, held).folds:
-        folded = token_classes(fold.content)
+        folded = distinguishing_tokens(fold.content)
         for fragment in fold.memories:
-            for before, after in zip(token_classes(fragment.content), folded, strict=True):
+            for before, after in zip(distinguishing_tokens(fragment.content), folded, strict=True):
                 assert before <= after, (fragment.content, fold.content)
 
 

@@ -84,7 +84,15 @@ class AsyncCalls:
         """Make a job due at once, with all its attempts again, and return it."""
         return await self._request_object("POST", f"/api/jobs/{segment(job_id)}/retry")
 
-    # Engagement, sources and custody
+    # Organization, engagement, sources and custody
+
+    async def organization(self) -> dict[str, Any]:
+        """Return the organization's settings: engagement, time zone and instructions."""
+        return await self._request_object("GET", "/api/organization")
+
+    async def change_organization(self, **changes: Any) -> dict[str, Any]:
+        """Change the settings that are named: `engagement`, `timeZone`, `instructions`; return all of them."""
+        return await self._request_object("PATCH", "/api/organization", changes)
 
     async def engagement_history(self) -> list[dict[str, Any]]:
         """Return every change of the engagement, oldest first."""
@@ -95,14 +103,14 @@ class AsyncCalls:
         return [source async for source in self._iter_pages("/api/sources", {"userId": user_id}, 200)]
 
     async def source_memories(self, user_id: str, source: str, *, limit: int = 200) -> list[dict[str, Any]]:
-        """Return the latest that one source said about a person, over all personas."""
+        """Return the latest memories of what one source said about a person, over all personas."""
         query = {"userId": user_id, "source": source, "limit": limit}
         return list(await self._request_data("GET", "/api/sources/memories", query=query))
 
     async def preview_withdrawal(
         self, source: str, user_id: str | None = None, *, everyone: bool = False
     ) -> dict[str, Any]:
-        """Count what the same withdrawal would take back; return its exact name, too."""
+        """Count what the same withdrawal would take back; return the counts and the source's exact name."""
         return await self._request_object("GET", "/api/sources/preview", query=_withdrawal(source, user_id, everyone))
 
     async def withdraw(self, source: str, user_id: str | None = None, *, everyone: bool = False) -> dict[str, Any]:
@@ -160,7 +168,7 @@ def _data_of(answer: Any) -> Any:
 
 
 def _withdrawal(source: str, user_id: str | None, everyone: bool) -> dict[str, str]:
-    """Return what is to be withdrawn; raise ValueError unless either a person is named or everyone is meant."""
+    """Return the request body of a withdrawal; raise ValueError unless either a person or everyone is named."""
     if (user_id is None) != everyone:
         raise ValueError("Name the person, or pass everyone=True to withdraw the source for everybody.")
     return {"source": source} if user_id is None else {"source": source, "userId": user_id}

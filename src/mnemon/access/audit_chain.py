@@ -44,13 +44,13 @@ class LogHead:
 
     @property
     def filled_lanes(self) -> dict[int, ChainHead]:
-        """The heads of the lanes that have entries, sorted by lane number."""
+        """Return the heads of the audit lanes that have entries, sorted by lane number."""
         # Sorted, so that the same log always has the same text and fingerprint.
         return {lane: head for lane, head in sorted(self.lanes.items()) if head.seq}
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the log head's text, short enough for people to compare."""
+        """Return the SHA-256 of the log head's text, short enough for people to compare."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     def __str__(self) -> str:
@@ -159,7 +159,7 @@ class ChainCheck:
         return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=meaning, against_saved_head=True)
 
     def _missing_entry_break(self, seq: int, meaning: str) -> ChainBreak:
-        """Return a break of this lane at a place where no entry stands, with its cause as a sentence."""
+        """Return the break of this lane at a position that has no entry, with its cause as a sentence."""
         return ChainBreak(lane=self.lane, seq=seq, id=None, meaning=meaning)
 
 
@@ -173,7 +173,7 @@ class LogCheck:
 
     @property
     def reached_head(self) -> LogHead:
-        """The head up to which each lane of the audit log was checked and holds."""
+        """Return the head up to which each lane of the audit log was checked without a break."""
         return LogHead(lanes={lane: check.reached for lane, check in self._lanes.items()})
 
     def check_links(self, links: Iterable[AuditLink]) -> ChainBreak | None:
@@ -206,7 +206,7 @@ def verify_chains(links: Iterable[AuditLink], head: LogHead, *, exported: LogHea
 
 
 def lost_end_break(*, lane: int, seq: int, gone: bool, named_by: str) -> ChainBreak:
-    """Return the break of a lane that holds by itself, but lacks the last entry, which another lane's entry names."""
+    """Return the break of a lane whose chain holds but whose last entry, named by another lane's entry, is missing."""
     happened = "is gone: the lane lost its end" if gone else "has another hash: the lane was rewritten"
     cause = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
     return ChainBreak(lane=lane, seq=seq, id=None, meaning=cause)

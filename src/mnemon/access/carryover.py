@@ -44,7 +44,7 @@ class RevocationCarryover:
         return CarriedRecords(subject=self.subject, at=at, found=self._found, gap=self._gap, rows=rows)
 
     def take_over(self, records: CarriedRecords) -> None:
-        """Add the revocations that an unfinished restore kept, and go by what it knew of gaps."""
+        """Add the revocations that an unfinished restore kept, and keep what it knew of missing records."""
         for row in records.rows:
             org_id, key_id, at = json.loads(row)
             self._revoked.append((org_id, key_id, parse_time(at)))
@@ -91,7 +91,7 @@ class RevocationCarryover:
 
 
 def _summary_text(again: int) -> str:
-    """Return the sentence that tells how many keys were revoked again; empty for none."""
+    """Return a sentence on how many keys were revoked again; empty for none."""
     if not again:
         return ""
     if again == 1:

@@ -37,7 +37,7 @@ class Grant(StrEnum):
     JOBS_WRITE = "jobs:write"
     """Run jobs again."""
     ADMIN = "admin"
-    """Make and revoke keys; read the audit log; decide about claims of the engagement by hand."""
+    """Make and revoke keys; read the audit log; the organization's settings; decide about claims of the engagement."""
 
 
 ALL_GRANTS = frozenset(Grant)
@@ -98,7 +98,7 @@ def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozens
 
 
 def effective_grants(held: frozenset[Grant], *, bound: bool) -> frozenset[Grant]:
-    """Return what a key may do now; a key bound to one person never has more than the personal grants."""
+    """Return the grants that a key has now; a key bound to one person never has more than the personal ones."""
     return held & PERSONAL_GRANTS if bound else held
 
 

@@ -20,7 +20,7 @@ from mnemon.scope import Scope
 
 
 def operator_key(org: str, token: str) -> str:
-    """Return the bearer token of the local operator for an organization; it has the form of a key."""
+    """Return the bearer token with which the local operator uses this organization; it has the form of a key."""
     return f"mnk_{org}_{token}"
 
 

@@ -37,7 +37,7 @@ class StateBeliefs:
     limits: StateLimits
 
     def reject(self, what: str, why: str) -> None:
-        """Report a proposal that does not enter."""
+        """Record a proposal as rejected, with the reason."""
         self.reported.append(Rejection(what=what, why=why))
 
 
@@ -98,7 +98,7 @@ def _apply_tentative(beliefs: StateBeliefs, proposal: TentativeProposal) -> None
 
 
 def _apply_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal) -> None:
-    """Update a held assumption, turn a tentative hypothesis with evidence into one, or add a new one."""
+    """Update the assumption that a proposal names, make a tentative hypothesis an assumption, or add a new one."""
     taken = proposal.id if _holds_other_claim(beliefs, proposal.id, proposal.hypothesis) else None
     if taken is not None:
         proposal = replace(proposal, id=None)
@@ -116,7 +116,7 @@ def _apply_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal) -> No
 
 
 def _new_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal, name: str) -> Assumption | None:
-    """Return the assumption that a proposal makes, of a tentative hypothesis or by itself; None when it may not."""
+    """Return the assumption that a proposal makes, new or from a tentative hypothesis; None if it may not be made."""
     tentative = _find_tentative(beliefs, proposal)
     claim = proposal.hypothesis or (tentative.hypothesis if tentative else None)
     if claim is None:
@@ -150,7 +150,7 @@ def _new_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal, name: s
 
 
 def _update_assumption(beliefs: StateBeliefs, held: Assumption, proposal: AssumptionProposal) -> Assumption:
-    """Return the held assumption with the proposal's evidence, which alone changes its confidence."""
+    """Return the assumption with the proposal's evidence added and its confidence recomputed."""
     fresh = tuple(dict.fromkeys(piece for piece in proposal.evidence if piece not in held.evidence))
     shown = round(held.confidence, 2)
     lower = proposal.confidence is not None and proposal.confidence < shown
@@ -177,7 +177,7 @@ def _update_assumption(beliefs: StateBeliefs, held: Assumption, proposal: Assump
 
 
 def _raised_confidence(beliefs: StateBeliefs, held: Assumption, supporting: Sequence[str]) -> float:
-    """Return the confidence after a model's further supporting pieces; an application's raise nothing."""
+    """Return the assumption's confidence after further supporting evidence; without cited evidence it stays."""
     # The list keeps the latest pieces only: once it is full, nobody can tell a repeat from a new piece.
     if beliefs.cited is None or not supporting or len(held.evidence) >= beliefs.limits.evidence:
         return held.confidence
@@ -186,7 +186,7 @@ def _raised_confidence(beliefs: StateBeliefs, held: Assumption, supporting: Sequ
 
 
 def _supporting_pieces(beliefs: StateBeliefs, claim: str, pieces: Iterable[str]) -> tuple[str, ...]:
-    """Return the pieces that say what is claimed; all of them where no model proposes."""
+    """Return the pieces of evidence that support the claim; all of them where no model proposes."""
     distinct = dict.fromkeys(pieces)
     if beliefs.cited is None:
         return tuple(distinct)
@@ -195,14 +195,14 @@ def _supporting_pieces(beliefs: StateBeliefs, claim: str, pieces: Iterable[str])
 
 
 def _first_fault(cited: CitedEvidence, claim: str, pieces: Sequence[str]) -> str:
-    """Return why the first piece that is cited does not support the claim."""
+    """Return why the first cited piece of evidence does not support the claim."""
     if not pieces:
         return "it cites no message or tool result"
     return f"{pieces[0]} does not support it: {cited.claim_fault(claim, pieces[0])}"
 
 
 def _unknown_ids(beliefs: StateBeliefs, proposal: AssumptionProposal, known: Sequence[str]) -> list[str]:
-    """Return the ids that a model cites and that are neither in the session nor held as evidence of this claim."""
+    """Return the ids that a model cites and that are neither in the session nor recorded evidence of this claim."""
     if beliefs.cited is None:
         return []
     return [
@@ -213,7 +213,7 @@ def _unknown_ids(beliefs: StateBeliefs, proposal: AssumptionProposal, known: Seq
 
 
 def _holds_other_claim(beliefs: StateBeliefs, id_: str | None, claim: str | None) -> bool:
-    """Say whether the id is that of a record which claims something else."""
+    """Say whether the id belongs to a record that claims something else."""
     if id_ is None or claim is None:
         return False
     held = beliefs.assumptions.get(id_) or beliefs.tentative.get(id_)
@@ -221,7 +221,7 @@ def _holds_other_claim(beliefs: StateBeliefs, id_: str | None, claim: str | None
 
 
 def _find_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal) -> Assumption | None:
-    """Return the assumption that the proposal means, by its id, else by equal wording; None without one."""
+    """Return the assumption that the proposal means, by id or else equal wording; None without one."""
     if proposal.id is not None:
         return beliefs.assumptions.get(proposal.id)
     return _find_by_wording(beliefs.assumptions.values(), proposal.hypothesis)
@@ -243,7 +243,7 @@ def _find_by_wording(records: Iterable[B], wording: str | None) -> B | None:
 
 
 def _evidence_ids(proposal: AssumptionProposal) -> tuple[str, ...]:
-    """Return all evidence that an assumption's proposal names: for it, then against it."""
+    """Return all evidence ids that a proposed assumption names: first those for it, then those against it."""
     return (*proposal.evidence, *proposal.contradicted_by)
 
 

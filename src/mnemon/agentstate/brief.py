@@ -26,7 +26,7 @@ _NAME_FIELDS = frozenset(
 
 
 def make_brief(state: AgentState) -> Brief:
-    """Return what the reflection asks about the agent state."""
+    """Return the prompt parts of the section: instructions, and the records that may change, each with its handle."""
     active = [item for item in state.items if item.status is ItemStatus.ACTIVE]
     names = {
         **number_handles("A", (one.id for one in state.assumptions), {one.id for one in state.assumptions}),
@@ -44,7 +44,7 @@ def make_brief(state: AgentState) -> Brief:
 
 
 def _state_items(state: AgentState, handles: dict[str, str]) -> Iterator[BriefItem]:
-    """Yield the records of the agent state that may still change, failures first."""
+    """Yield the agent state's records that may still change as prompt items, failures first."""
     for expectation in state.expectations:
         if expectation.status is ExpectationStatus.FAILED:
             text = f"failed expectation of {expectation.action}: {expectation.expected_outcome}"

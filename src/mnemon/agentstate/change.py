@@ -156,7 +156,7 @@ def state_difference(before: AgentState, after: AgentState) -> StateChange:
 
 
 def fold_change(state: AgentState, change: StateChange) -> AgentState:
-    """Return the agent state after a journaled change; parts about records it does not have are ignored."""
+    """Return the agent state after a journaled change; changes of records it does not have are ignored."""
     put = change.current_understanding or Understanding()
     removed = change.removed or RemovedRecords()
     understood = state.current_understanding
@@ -199,7 +199,7 @@ def record_names(state: AgentState) -> dict[tuple[str, str], None]:
 
 
 def count_changes(before: AgentState, after: AgentState) -> tuple[int, int]:
-    """Return how many records of `after` are new, and how many changed or left since `before`."""
+    """Return how many records of `after` are new, and how many changed or disappeared since `before`."""
     names_before, names_after = record_names(before).keys(), record_names(after).keys()
     change = state_difference(before, after)
     understood = change.current_understanding or Understanding()

@@ -53,12 +53,12 @@ class EvidenceSource:
 
     @property
     def key(self) -> str | None:
-        """Return what tells sources apart: the speaker or the tool; None for the assistant, who proves nothing."""
+        """Return the key of the speaker or tool that is the source; None for the assistant, who proves nothing."""
         return None if self.role is Role.ASSISTANT else f"{self.role.value}:{self.who.casefold()}"
 
     @cached_property
     def sentences(self) -> tuple[tuple[Quotation, frozenset[str]], ...]:
-        """Return the sentences that can be quoted, each with its stems."""
+        """Return the source's sentences that can be quoted, each with its stems."""
         found = []
         for text in self.texts:
             passage = Passage(message_id=self.id, text=text, who=self.who, role=self.role, at=self.at)
@@ -67,7 +67,7 @@ class EvidenceSource:
                 # "Atlas is late. It ships in May": what "it" is stands in the sentence before.
                 begin = spans[place - 1][0] if place and _CONTINUES.match(text, start) else start
                 quoted = Quotation(passage=passage, start=begin, end=end)
-                found.append((quoted, _stems_of(quoted.text)))
+                found.append((quoted, _word_stems(quoted.text)))
         return tuple(found)
 
 
@@ -83,20 +83,20 @@ class CitedEvidence:
 
     @property
     def size(self) -> int:
-        """Return how many characters can be read."""
+        """Return how many characters the citable messages and results have together."""
         return sum(len(text) for source in self.sources.values() for text in source.texts) + sum(map(len, self.told))
 
     def is_known(self, evidence_id: str) -> bool:
-        """Say whether the id is one of a message or tool result of the session."""
+        """Say whether the id is that of a message or tool result of the session."""
         return evidence_id in self.sources
 
     def source_key(self, evidence_id: str) -> str | None:
-        """Return the source of a piece; None where it gives no credit."""
+        """Return the key of the source of a cited piece; None where the piece adds no confidence."""
         source = self.sources.get(evidence_id)
         return None if source is None else source.key
 
     def claim_fault(self, claim: str, evidence_id: str) -> str | None:
-        """Return why the piece does not support the claim; None when it does."""
+        """Return why the cited piece does not support the claim; None if it does."""
         source = self.sources.get(evidence_id)
         if source is None:
             return "there is no message or tool result with this id in the session"
@@ -109,12 +109,12 @@ class CitedEvidence:
         return fault
 
     def figure_fault(self, text: str) -> str | None:
-        """Return which figure of a tentative hypothesis neither the turn nor the state contains; None without."""
+        """Return a figure of a hypothesis that neither the turn nor the state contains, as a reason; None without."""
         return number_fault(text, self.told)
 
     def _sentence_fault(self, claim: str, source: EvidenceSource) -> str | None:
-        """Return why none of the source's sentences supports the claim, by the one that comes nearest."""
-        wanted = _stems_of(claim)
+        """Return why no sentence of the source supports the claim, judged by the closest one; None if one does."""
+        wanted = _word_stems(claim)
         nearest = sorted(source.sentences, key=lambda one: -len(one[1] & wanted))[:_MOST_SENTENCES]
         # A tool's name is no word that a claim may add.
         names = (self.speaker, source.who) if source.role is Role.USER else (self.speaker,)
@@ -129,14 +129,14 @@ class CitedEvidence:
 
 
 def cite_turn(turn: Turn) -> dict[str, EvidenceSource]:
-    """Return the messages and tool results of the turn."""
+    """Return the turn's messages and tool results that can be cited as evidence, by id."""
     return cite_texts(turn.messages, ((result, turn.at) for result in turn.tool_results), turn.user_name)
 
 
 def cite_texts(
     messages: Iterable[TurnMessage], results: Iterable[tuple[ToolOutcome, datetime]], user_name: str
 ) -> dict[str, EvidenceSource]:
-    """Return messages and tool results as what can be cited; a message keeps its id if a result has the same."""
+    """Return messages and tool results as citable evidence, by id; if two share an id, the message has it."""
     found = {
         result.id: EvidenceSource(result.id, result_texts(result), result.action, Role.TOOL, at)
         for result, at in results
@@ -158,12 +158,12 @@ def result_texts(result: ToolOutcome) -> tuple[str, ...]:
     named = (f"{entity.kind} {entity.id} {entity.name or ''}".rstrip() for entity in result.entities[:_MOST_RECORDS])
     if isinstance(result.output, str):
         return (fields, *named, result.output)
-    shown = () if result.output is None else _records(result.output, {})
+    shown = () if result.output is None else _json_records(result.output, {})
     return (fields, *named, *islice(shown, _MOST_RECORDS))
 
 
-def _records(value: Any, around: Json, depth: int = 0) -> Iterator[str]:
-    """Yield each record of a JSON value together with the plain fields around it, so that no two records mix."""
+def _json_records(value: Any, around: Json, depth: int = 0) -> Iterator[str]:
+    """Yield each record in a JSON value as JSON, with the plain fields around it, so that no two records mix."""
     if isinstance(value, dict) and depth < _DEEPEST_RECORD:
         plain = {key: one for key, one in value.items() if not _has_records(one)}
         yield json.dumps({**around, **plain}, ensure_ascii=False)
@@ -172,22 +172,22 @@ def _records(value: Any, around: Json, depth: int = 0) -> Iterator[str]:
         for key, one in value.items():
             if _has_records(one):
                 # The name of a list says what its records are: "orders".
-                yield from _records(one, {**below, "in": key}, depth + 1)
+                yield from _json_records(one, {**below, "in": key}, depth + 1)
     elif isinstance(value, list) and _has_records(value) and depth < _DEEPEST_RECORD:
         for one in value:
-            yield from _records(one, around, depth + 1)
+            yield from _json_records(one, around, depth + 1)
     else:
         yield json.dumps({**around, "value": value}, ensure_ascii=False)
 
 
 def _has_records(value: Any) -> bool:
-    """Say whether the JSON value contains records rather than being part of one."""
+    """Say whether a JSON value contains records (objects), alone or in a list."""
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict | list) for one in value))
 
 
 @reads_outside_text
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence, an overlong one in pieces."""
+    """Yield start and end of each sentence; one that is too long is split into pieces."""
     for found in _SENTENCE.finditer(text, 0, min(len(text), _LONGEST_READ)):
         start, end = found.span()
         for begin in range(start, end, _LONGEST_SENTENCE):
@@ -195,5 +195,6 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
                 yield begin, min(end, begin + _LONGEST_SENTENCE)
 
 
-def _stems_of(text: str) -> frozenset[str]:
+def _word_stems(text: str) -> frozenset[str]:
+    """Return the stems of all words of the text."""
     return frozenset(stem(word.lower()) for word in _WORD.findall(text))

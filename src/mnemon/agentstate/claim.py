@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mnemon.evidence.clause import read_words
 from mnemon.evidence.confidence import LOG_ODDS_STEPS, START_CONFIDENCE, Strength
-from mnemon.evidence.fold import token_classes
+from mnemon.evidence.fold import distinguishing_tokens
 from mnemon.evidence.vocabulary import FREE
 from mnemon.untrusted_text import reads_outside_text_up_to
 
@@ -23,24 +23,24 @@ LONGEST_CLAIM = 2_000
 
 @reads_outside_text_up_to(LONGEST_CLAIM)
 def is_same_claim(one: str, other: str) -> bool:
-    """Say whether two texts claim the same in other words: the same stems, figures, dates, names and negations."""
+    """Say whether two texts make the same claim in other words: same stems, figures, dates, names and negations."""
     if same_wording(one) == same_wording(other):
         return True
     if max(len(one), len(other)) > LONGEST_CLAIM:
         return False
-    if _content_stems(one) != _content_stems(other) or token_classes(one) != token_classes(other):
+    if _content_stems(one) != _content_stems(other) or distinguishing_tokens(one) != distinguishing_tokens(other):
         return False
     # "Ann owes Bob" and "Bob owes Ann" have the same stems and the same names.
     return _names_in_order(one) == _names_in_order(other)
 
 
 def same_wording(text: str) -> str:
-    """Return the text as wordings are compared: without regard to case and spaces."""
+    """Return the text in comparable form: case-folded, with single spaces."""
     return " ".join(text.casefold().split())
 
 
 def supported_confidence(start: float, counted: Iterable[str], pieces: Iterable[str | None]) -> float:
-    """Return the confidence after these supporting pieces, each given by its source; None gives no credit.
+    """Return the confidence after these supporting pieces, given as their sources' keys; None adds nothing.
 
     `counted` are the sources of the pieces that count already. Each piece is a moderate one; the second of a source
     weighs half, a third nothing.
@@ -65,8 +65,10 @@ def highest_confidence(sources: Iterable[str]) -> float:
 
 
 def _content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the text's content words."""
     return frozenset(word.stem for word in read_words(text) if not word.is_function_word and word.stem not in FREE)
 
 
 def _names_in_order(text: str) -> list[str]:
+    """Return the stems of the names in the text, in order."""
     return [word.stem for word in read_words(text) if word.is_name or (word.opens and not word.is_function_word)]

@@ -127,7 +127,7 @@ class StateDelta:
 
     @property
     def claim_size(self) -> int:
-        """Return how many characters are compared when the claims are applied."""
+        """Return how many characters have to be compared to apply the delta's claims."""
         assumed = sum(len(one.hypothesis or "") for one in self.assumptions)
         guessed = sum(len(one.hypothesis) for one in self.tentative_hypotheses)
         cited = self.cited.size if self.cited and (self.assumptions or self.tentative_hypotheses) else 0
@@ -158,7 +158,7 @@ def delta_from_proposal(deltas: AgentStateDeltas | AgentStatePatch, *, now: date
 
 
 def _assumption_proposal(proposed: ProposedAssumption) -> AssumptionProposal:
-    """Return an assumption of the JSON as the reducer takes it; missing evidence is empty."""
+    """Return a parsed assumption in the reducer's form, missing evidence as empty."""
     return AssumptionProposal(
         id=proposed.id,
         hypothesis=proposed.hypothesis,
@@ -169,7 +169,7 @@ def _assumption_proposal(proposed: ProposedAssumption) -> AssumptionProposal:
 
 
 def _expectation_proposal(proposed: ProposedExpectation) -> ExpectationProposal:
-    """Return an expectation of the JSON as the reducer takes it; missing ids stay None, not empty."""
+    """Return a parsed expectation in the reducer's form; missing ids stay None, which differs from empty."""
     ids = proposed.expected_ids
     return ExpectationProposal(
         id=proposed.id,
@@ -187,7 +187,7 @@ def _expectation_proposal(proposed: ProposedExpectation) -> ExpectationProposal:
 def _item_proposal(
     update: ProposedAddItem | ProposedUpdateItem | ProposedRemoveItem, now: datetime, new_id: NewId
 ) -> ItemProposal:
-    """Return the adding, change or removal of an item that the JSON proposes; a new item gets an id and times."""
+    """Return a parsed addition, change or removal of an item in the reducer's form; a new item gets an id and times."""
     match update:
         case ProposedAddItem(item=item):
             # To the millisecond, like every time in the document, so that it equals itself after a round trip through

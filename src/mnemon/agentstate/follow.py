@@ -27,7 +27,7 @@ class JournalNotifier(Notifier):
 async def follow_journal(
     db: Database, scope: Scope, session_id: str, *, after: int, until: asyncio.Event
 ) -> AsyncGenerator[list[StateEntry]]:
-    """Yield a session's agent state entries after this seq, in batches; an empty batch each second as heartbeat.
+    """Yield batches of a session's agent state entries after this seq as they are written; an empty one each second.
 
     While the database is unavailable it waits, and continues with what was written meanwhile.
     """

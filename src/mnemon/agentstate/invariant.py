@@ -53,7 +53,7 @@ Condition = Callable[[ComparableResult], bool | None]
 
 
 def check_invariant(invariant: str | None, result: ComparableResult) -> InvariantCheck:
-    """Check the invariant against the result: broken if one part of it is, held if every part is met."""
+    """Return whether the result breaks the invariant, meets it in every part, or cannot be checked against it."""
     conditions = parse_invariant(invariant) if invariant else None
     if not conditions:
         return InvariantCheck.UNCHECKED
@@ -64,7 +64,7 @@ def check_invariant(invariant: str | None, result: ComparableResult) -> Invarian
 
 
 def is_checkable(invariant: str | None) -> bool:
-    """Say whether the invariant has a form that can be checked."""
+    """Say whether the invariant is in a form that `check_invariant` can check."""
     return invariant is not None and parse_invariant(invariant) is not None
 
 
@@ -78,7 +78,7 @@ def parse_invariant(text: str) -> tuple[Condition, ...] | None:
 
 
 def _parse_condition(text: str) -> Condition | None:
-    """Return the condition in one part of an invariant; None for free text."""
+    """Return the condition that one part of an invariant states; None for free text."""
     if found := _COUNT.fullmatch(text):
         return _count_condition(found[1], int(found[2]))
     if found := _IDS.fullmatch(text):
@@ -89,35 +89,35 @@ def _parse_condition(text: str) -> Condition | None:
 
 
 def _count_condition(operator: str, number: int) -> Condition:
-    """Return the condition that the result's count compares like this with the number."""
+    """Return the condition that the result's count compares with the number by this operator."""
     holds = _OPERATORS[operator]
     return lambda result: None if result.count is None else holds(result.count, number)
 
 
 def _ids_condition(listed: str) -> Condition:
-    """Return the condition that the result names none but the listed ids."""
+    """Return the condition that the result names no ids other than the listed ones."""
     names = listed.strip().removeprefix("[").removesuffix("]").removeprefix("{").removesuffix("}").split(",")
     allowed = {name.strip().strip("\"'") for name in names}
     return lambda result: None if result.ids is None else result.ids <= allowed
 
 
 def _field_condition(path: str, operator: str, wanted: str) -> Condition | None:
-    """Return the condition that a field of the output has, or has not, this value; None for words that follow one."""
+    """Return the condition that an output's field equals, or differs from, this value; None for several words."""
     value = _parse_value(wanted)
     if value is _MISSING:
         return None
     holds = _OPERATORS[operator]
 
     def check_field(result: ComparableResult) -> bool | None:
-        """Say whether the output's field meets the condition; None where there is no such field."""
+        """Say whether the output's field meets the condition; None if the output has no such field."""
         found = _find_field(result.output, path)
-        return None if found is _MISSING else holds(_comparable(found), _comparable(value))
+        return None if found is _MISSING else holds(_with_type(found), _with_type(value))
 
     return check_field
 
 
 def _parse_value(text: str) -> Any:
-    """Return the value that the text writes: JSON, or one bare word; nothing for several words."""
+    """Return the value that the text gives as JSON or as one bare word; `_MISSING` for several words."""
     try:
         value = parse_json(text)
     except Invalid:
@@ -125,13 +125,13 @@ def _parse_value(text: str) -> Any:
     return _MISSING if isinstance(value, (dict, list)) else value
 
 
-def _comparable(value: Any) -> tuple[bool, Any]:
-    """Return the value so that true is not equal to 1."""
+def _with_type(value: Any) -> tuple[bool, Any]:
+    """Return the value with its type, so that `true` does not equal 1."""
     return isinstance(value, bool), value
 
 
 def _find_field(output: Any, path: str) -> Any:
-    """Return the field of the output that the dotted path names, or _MISSING."""
+    """Return the field of the output at the dotted path, or `_MISSING`."""
     for name in path.removeprefix("output.").split("."):
         if not isinstance(output, dict) or name not in output:
             return _MISSING

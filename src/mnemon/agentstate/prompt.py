@@ -70,44 +70,44 @@ _FLAT_FIELDS = ("entities", "dependencies", "claims", "expectations", "items")
 
 
 def expand_answer(given: Any) -> Any:
-    """Return an answer of the flat shape that is asked for in the shape that is read; any other as it is."""
+    """Return a model's flat answer in the nested shape that is validated; any other value unchanged."""
     if not isinstance(given, dict) or not any(name in given for name in _FLAT_FIELDS):
         return given
-    claims = _objects(given.get("claims"))
+    claims = _objects_in(given.get("claims"))
     update = {
         "current_understanding": {name: given.get(name) for name in ("entities", "dependencies")},
-        "assumptions": [_assumption(one) for one in claims if _has_evidence(one)],
+        "assumptions": [_nested_assumption(one) for one in claims if _has_evidence(one)],
         "tentative_hypotheses": [
             {"id": one.get("id"), "hypothesis": one.get("claim")} for one in claims if not _has_evidence(one)
         ],
         # No ids means that none are expected by name, and an empty list would mean that there must be none.
         "expectations": [
-            {**one, "expected_ids": one.get("expected_ids") or None} for one in _objects(given.get("expectations"))
+            {**one, "expected_ids": one.get("expected_ids") or None} for one in _objects_in(given.get("expectations"))
         ],
     }
     return {
         "agent_state_updates": update,
-        "agent_state_item_updates": [_item_update(one) for one in _objects(given.get("items"))],
+        "agent_state_item_updates": [_nested_item_update(one) for one in _objects_in(given.get("items"))],
     }
 
 
-def _objects(given: Any) -> list[dict[str, Any]]:
-    """Return the members of a list that are objects; none for anything else."""
+def _objects_in(given: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list; an empty list for any other value."""
     return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
 
 
 def _has_evidence(claim: dict[str, Any]) -> bool:
-    """Say whether a claim cites anything: then it is an assumption, otherwise a tentative hypothesis."""
+    """Say whether a claim cites evidence, which makes it an assumption rather than a tentative hypothesis."""
     return bool(claim.get("evidence") or claim.get("contradicted_by"))
 
 
-def _assumption(claim: dict[str, Any]) -> dict[str, Any]:
-    """Return a claim with evidence as an assumption."""
+def _nested_assumption(claim: dict[str, Any]) -> dict[str, Any]:
+    """Return a flat claim that cites evidence in the nested shape of an assumption."""
     return {**{name: value for name, value in claim.items() if name != "claim"}, "hypothesis": claim.get("claim")}
 
 
-def _item_update(given: dict[str, Any]) -> dict[str, Any]:
-    """Return a flat change of an item as the change that is read; nulls are left out, for they change nothing."""
+def _nested_item_update(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a flat change of an item in the nested shape that is validated, without nulls."""
     fields = {name: value for name, value in given.items() if name not in ("op", "id") and value is not None}
     match given.get("op"):
         case "add":

@@ -34,7 +34,7 @@ NonNegativeCount = Annotated[int, Field(ge=0, le=2**53)]
 
 
 def _check_year(at: datetime) -> datetime:
-    """Return the time in UTC to the millisecond; raise ValueError outside the years 1970 to 9000."""
+    """Return the time in UTC to the millisecond; raise ValueError for a year before 1970 or after 9000."""
     if not 1970 <= at.year <= 9000:
         raise ValueError("must lie between the years 1970 and 9000")
     return to_utc_millis(at)
@@ -77,14 +77,14 @@ class LenientProposal(ProposalModel):
         return tuple(self._unreadable)
 
     def set_unreadable(self, unreadable: list[Rejection]) -> Self:
-        """Store the members that could not be parsed; return the model itself."""
+        """Store the list members that could not be parsed; return the proposal itself."""
         self._unreadable = unreadable
         return self
 
     @model_validator(mode="wrap")
     @classmethod
     def _drop_unreadable(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
-        """Validate the proposal without members that cannot be parsed; in strict mode, validate as usual."""
+        """Validate the proposal, leaving out list members that cannot be parsed; in strict mode, reject it instead."""
         # A model's answer is worth keeping in part; a client's PATCH is strict, so that the client learns of its
         # mistake.
         if not isinstance(value, dict) or (info.context or {}).get("strict"):

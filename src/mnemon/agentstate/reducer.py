@@ -79,7 +79,7 @@ def apply_delta(
 def _merge_understanding(
     understanding: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
 ) -> Understanding:
-    """Return the understanding with these entities and dependencies added or replaced; a missing name stays."""
+    """Return the understanding with these entities and dependencies added or replaced; earlier names are kept."""
     known = {e.id: e for e in understanding.entities}
     for entity in entities:
         before = known.get(entity.id)
@@ -96,10 +96,10 @@ def _apply_expectations(
     new_id: NewId,
     reported: list[Rejection],
 ) -> tuple[StateExpectation, ...]:
-    """Return the expectations with new ones added and pending ones changed; settled ones stay as they are."""
+    """Return the expectations with new ones added and pending ones changed; settled ones do not change."""
     expectations = {e.id: e for e in current}
     # Complete proposals first: in a delta, a change to an expectation may precede the proposal that makes it.
-    for proposal in sorted(proposals, key=lambda one: not _is_whole(one)):
+    for proposal in sorted(proposals, key=lambda one: not _is_complete(one)):
         held = expectations.get(proposal.id) if proposal.id is not None else None
         if held is None:
             fresh = _new_expectation(proposal, now, new_id)
@@ -120,13 +120,13 @@ def _apply_expectations(
     return tuple(expectations.values())
 
 
-def _is_whole(proposal: ExpectationProposal) -> bool:
-    """Say whether the proposal names action and outcome, enough to make an expectation."""
+def _is_complete(proposal: ExpectationProposal) -> bool:
+    """Say whether the proposal names action and outcome, without which no expectation can be made."""
     return proposal.action is not None and proposal.expected_outcome is not None
 
 
 def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId) -> StateExpectation | None:
-    """Return the expectation that the proposal makes; None when it names too little for one."""
+    """Return the expectation that the proposal makes; None if it lacks an action or an outcome."""
     if proposal.action is None or proposal.expected_outcome is None:
         return None
     blank = StateExpectation(
@@ -138,7 +138,7 @@ def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId
 
 
 def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, now: datetime) -> StateExpectation:
-    """Return the pending expectation with the given fields; settling it also sets when it was checked."""
+    """Return the pending expectation with the proposal's fields; settling it also sets the time of the check."""
     names = (
         "action", "expected_outcome", "expected_ids", "expected_type", "expected_count", "invariant", "status",
         "tool_call_id", "settled_by", "invariant_check",
@@ -153,7 +153,7 @@ def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, 
 def _apply_items(
     current: tuple[StateItem, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
 ) -> tuple[StateItem, ...]:
-    """Return the agent state's items after these proposals; add those that are not allowed to `reported`."""
+    """Return the items after these proposals; rejections go into `reported`."""
     items = {item.id: item for item in current}
     removed: set[str] = set()
     for proposal in proposals:
@@ -176,7 +176,7 @@ def _apply_items(
 
 
 def _item_fault(items: dict[str, StateItem], removed: set[str], proposal: ItemProposal) -> str | None:
-    """Return why an item may not be added, changed or removed like this; None when it may."""
+    """Return why an item may not be added, changed or removed as proposed; None if it may."""
     match proposal:
         # An id removed in this delta stays taken: the journal would record both as one update, which clears no field.
         case AddItem(item=item) if item.id in items or item.id in removed:

@@ -42,6 +42,7 @@ from mnemon.agentstate.state import (
 from mnemon.agentstate.store import ChangeAuthor
 from mnemon.db.tx import Tx
 from mnemon.section import Brief, Rejection, Section, SectionResult
+from mnemon.sessions.store import find_heir
 from mnemon.sessions.turns import find_evidence
 from mnemon.turn import Role, Turn, TurnMessage
 from mnemon.untrusted_text import reads_outside_text
@@ -66,7 +67,7 @@ _LINE_PATTERN = re.compile(
 
 @reads_outside_text
 def read_deltas(turn: Turn, state: AgentState) -> AgentStateDeltas:
-    """Return the agent state changes that a turn's marked lines ("Open task: …") state, found without a model."""
+    """Return the agent state changes that marked lines of the turn ("Open task: …") state, without a model."""
     assumptions: list[ProposedAssumption] = []
     hypotheses: list[ProposedHypothesis] = []
     items: list[ItemUpdate] = []
@@ -100,7 +101,7 @@ def _marked_lines(turn: Turn) -> Iterator[tuple[TurnMessage, str, str]]:
 
 
 def _add_item(state: AgentState, kind: ItemKind, title: str) -> Iterator[ProposedAddItem]:
-    """Yield the addition of an item with this title, nothing if the state has one."""
+    """Yield the addition of an item with this title; nothing if the state already has one."""
     if all(_normalize_words(item.title) != _normalize_words(title) for item in state.items):
         yield ProposedAddItem(op="add", item=ProposedItem(kind=kind, title=title))
 
@@ -129,7 +130,7 @@ class AgentStateReflection(BaseModel):
     @field_validator("agent_state", mode="before")
     @classmethod
     def _expand(cls, given: Any) -> Any:
-        """Read the flat shape that is asked for as well."""
+        """Validate a flat answer, as the model is asked for, like a nested one."""
         return expand_answer(given)
 
 
@@ -142,33 +143,44 @@ class AgentStateSection:
     schema = AGENT_STATE_SCHEMA
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return what the section asks: due on every turn, with the session's agent state."""
+        """Return instructions with the session's agent state; the section is due on every turn."""
         state = (await store.load_state(tx, turn.scope, turn.session_id)).state
         return make_brief(state)
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Return what the turn's marked lines say about the agent state, in place of a model's answer."""
+        """Return the agent state changes that marked lines of the turn state, in place of a model's answer."""
         state = brief.facts["state"]
         assert isinstance(state, AgentState)
         return AgentStateReflection(agent_state=read_deltas(turn, state))
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Journal what the reducer allows of the reflection's answer; applying it a second time changes nothing."""
+        """Apply the changes that the reducer accepts and journal them; applying them again changes nothing."""
         assert isinstance(answer, AgentStateReflection)
         # The turn was reflected before: this is a retry.
         if await store.has_turn_entry(tx, turn.scope, turn.session_id, turn.id, ChangeAuthor.REFLECTION):
             return SectionResult(skipped=1)
+        result = await self._apply_to_session(tx, turn, answer, turn.session_id)
+        # The state went on in the session that resumed this one, perhaps before this turn was reflected.
+        heir = await find_heir(tx, turn.scope, turn.session_id)
+        if heir is not None:
+            await self._apply_to_session(tx, turn, answer, heir)
+        return result
+
+    async def _apply_to_session(
+        self, tx: Tx, turn: Turn, answer: AgentStateReflection, session_id: str
+    ) -> SectionResult:
+        """Journal what the reducer allows of the answer in this session's state; return what came of it."""
         unreadable = list_unreadable(answer.agent_state)
-        held = await store.lock_state(tx, turn.scope, turn.session_id)
+        held = await store.lock_state(tx, turn.scope, session_id)
         proposed = delta_from_proposal(answer.agent_state, now=tx.now, new_id=tx.new_id)
         delta, refused = gate_delta(held.state, proposed)
         delta = replace(delta, cited=await _load_cited(tx, turn, held.state, delta))
         skipped = 0
         # Turns may be reflected out of order; an older turn must not overwrite what a later one changed.
-        if await store.has_later_reflection(tx, turn.scope, turn.session_id, turn.at):
+        if await store.has_later_reflection(tx, turn.scope, session_id, turn.at):
             delta, skipped = keep_only_new(held.state, delta)
         source = ChangeSource(who=ChangeAuthor.REFLECTION, reason="reflection on the turn", turn_id=turn.id, at=turn.at)
-        amended = await amend_state(tx, turn.scope, turn.session_id, delta, source)
+        amended = await amend_state(tx, turn.scope, session_id, delta, source)
         stored, updated = count_changes(held.state, amended.held.state)
         return SectionResult(
             stored=stored, updated=updated, skipped=skipped, rejected=(*unreadable, *refused, *amended.reported)
@@ -180,22 +192,22 @@ SECTIONS: tuple[Section, ...] = (AgentStateSection(),)
 
 
 async def _load_cited(tx: Tx, turn: Turn, state: AgentState, delta: StateDelta) -> CitedEvidence:
-    """Return what the delta may cite: the turn's messages and tool results, and those of the session that it names.
+    """Load what the delta may cite: the turn's messages and tool results, and those of the session that it names.
 
     What the state holds as evidence is read too, so that repeats of one source are recognized.
     """
     sources = cite_turn(turn)
     told = tuple(text for source in sources.values() for text in source.texts)
     named = (id_ for proposal in delta.assumptions for id_ in (*proposal.evidence, *proposal.contradicted_by))
-    held = (id_ for assumption in state.assumptions for id_ in assumption.evidence)
+    held = [id_ for assumption in state.assumptions for id_ in assumption.evidence]
     earlier = [id_ for id_ in dict.fromkeys((*named, *held)) if id_ not in sources] if delta.assumptions else []
-    said, results = await find_evidence(tx, turn.scope, turn.session_id, earlier)
+    said, results = await find_evidence(tx, turn.scope, turn.session_id, earlier, held=held)
     sources = cite_texts(said, results, turn.user_name) | sources
     return CitedEvidence(sources=sources, speaker=turn.user_name, told=(*told, *state_texts(state)))
 
 
 def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[Rejection, ...]]:
-    """Return a model's delta without what a model may not decide, and what was rejected.
+    """Return a model's delta without the parts that no model may decide, and these as rejections.
 
     A model decides neither how an expectation turned out, nor adds one that is pending already.
     """
@@ -216,7 +228,7 @@ def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[
 
 
 def keep_only_new(state: AgentState, delta: StateDelta) -> tuple[StateDelta, int]:
-    """Return what the delta of an older turn, reflected late, may still add, and how many parts were dropped.
+    """Return what a late delta of an older turn may still add, and how many of its parts were dropped.
 
     Records that later turns hold stay as they are; evidence counts whenever it comes.
     """

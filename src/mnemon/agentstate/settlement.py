@@ -22,7 +22,7 @@ from mnemon.turn import ToolOutcome
 
 
 def settle_results(expectations: Sequence[StateExpectation], results: Sequence[ToolOutcome]) -> tuple[Settlement, ...]:
-    """Return what each of the results does to the expectations, in the order of the results."""
+    """Return, for each tool result in order, which expectation it settles and how it compares with it."""
     batch = _ResultBatch(expectations, results)
     settled = batch.settle_linked()
     settled |= batch.settle_matching(settled)
@@ -42,7 +42,7 @@ class _ResultBatch:
     """Results that came together, and the expectations they may settle."""
 
     def __init__(self, expectations: Sequence[StateExpectation], results: Sequence[ToolOutcome]) -> None:
-        """Parse the outputs of the results, and leave out those that settled an expectation before."""
+        """Parse the outputs of the results, and leave out results that settled an expectation before."""
         self._expectations = expectations
         self._results = [parse_output(result) for result in results]
         seen = {expectation.settled_by for expectation in expectations}
@@ -53,10 +53,10 @@ class _ResultBatch:
                 self._fresh.append(place)
 
     def settle_linked(self) -> _Settled:
-        """Settle what the results name by the expectation's id or the call's; where nothing is comparable, nothing."""
+        """Settle the expectations that results name by id or call id; leave those out that cannot be compared."""
         settled: _Settled = {}
         taken: set[str] = set()
-        for place, expectation in self._links.items():
+        for place, expectation in self._linked_expectations.items():
             if expectation is None or expectation.status is not ExpectationStatus.PENDING or expectation.id in taken:
                 continue
             taken.add(expectation.id)
@@ -64,11 +64,11 @@ class _ResultBatch:
         return settled
 
     def settle_matching(self, settled: _Settled) -> _Settled:
-        """Settle as many of the other expectations as results fit, whatever the order of the results."""
+        """Match the other results with expectations that they meet, as many as possible; return the settled ones."""
         open_ = self._open_expectations(settled)
         fitting = {
-            place: [e.id for e in self._candidates(place, open_) if self._verdict(place, e) is MatchVerdict.MATCH]
-            for place in self._unlinked
+            place: [e.id for e in self._candidates(place, open_) if self._compare_with(place, e) is MatchVerdict.MATCH]
+            for place in self._unlinked_places
         }
         return {
             place: (open_[id_], compare_result(open_[id_], self._results[place]))
@@ -76,10 +76,10 @@ class _ResultBatch:
         }
 
     def settle_mismatching(self, settled: _Settled) -> _Settled:
-        """Fail with each result that fits none the first expectation of its action that it can be compared with."""
+        """Fail, for each result that meets no expectation, the first comparable expectation of its action."""
         open_ = self._open_expectations(settled)
         failed: _Settled = {}
-        for place in self._unlinked:
+        for place in self._unlinked_places:
             if place in settled:
                 continue
             for expectation in self._candidates(place, open_):
@@ -90,8 +90,8 @@ class _ResultBatch:
         return failed
 
     @cached_property
-    def _links(self) -> Mapping[int, StateExpectation | None]:
-        """The expectation that each linked result names, by its place; None where there is none of that id."""
+    def _linked_expectations(self) -> Mapping[int, StateExpectation | None]:
+        """Return, by position of a linked result, the expectation it names; None if there is none with that id."""
         by_id = {expectation.id: expectation for expectation in self._expectations}
         by_call = {e.tool_call_id: e for e in self._expectations if e.tool_call_id is not None}
         pending = {e.tool_call_id for e in self._expectations if e.status is ExpectationStatus.PENDING}
@@ -107,39 +107,39 @@ class _ResultBatch:
         return links
 
     @property
-    def _unlinked(self) -> list[int]:
-        """The places of the results that name no expectation."""
-        return [place for place in self._fresh if place not in self._links]
+    def _unlinked_places(self) -> list[int]:
+        """Return the positions of the results that name no expectation."""
+        return [place for place in self._fresh if place not in self._linked_expectations]
 
     def _open_expectations(self, settled: _Settled) -> dict[str, StateExpectation]:
-        """Return the pending expectations that no result names and none of these settles, by id, in order."""
-        named = {expectation.id for expectation in self._links.values() if expectation is not None}
+        """Return the pending expectations, by id, that no result names and that are not among the settled ones."""
+        named = {expectation.id for expectation in self._linked_expectations.values() if expectation is not None}
         named |= {expectation.id for expectation, _ in settled.values()}
         return {e.id: e for e in self._expectations if e.status is ExpectationStatus.PENDING and e.id not in named}
 
     def _candidates(self, place: int, open_: Mapping[str, StateExpectation]) -> Iterator[StateExpectation]:
-        """Yield the open expectations that the result may answer: of its action, and not of another call."""
+        """Yield the open expectations that the result may answer: of the same action, and of no other call."""
         result = self._results[place]
         for expectation in list(open_.values()):
             other_call = expectation.tool_call_id is not None and result.tool_call_id is not None
             if expectation.action == result.action and not other_call:
                 yield expectation
 
-    def _verdict(self, place: int, expectation: StateExpectation) -> MatchVerdict:
-        """Return the verdict of comparing one of the results with an expectation."""
+    def _compare_with(self, place: int, expectation: StateExpectation) -> MatchVerdict:
+        """Return whether one of the results meets an expectation: match, mismatch or skip."""
         return compare_result(expectation, self._results[place]).verdict
 
 
 def _largest_matching(fitting: Mapping[int, Sequence[str]]) -> dict[str, int]:
-    """Return one place per id, for as many places as possible; an earlier place gets the earlier id where it can."""
+    """Return a largest bipartite matching of ids to positions, earlier positions with earlier ids where possible."""
     held: dict[str, int] = {}
     for place in fitting:
-        _give_place(place, fitting, held)
+        _augment_matching(place, fitting, held)
     return held
 
 
-def _give_place(start: int, fitting: Mapping[int, Sequence[str]], held: dict[str, int]) -> None:
-    """Give the place an id, moving places that hold one to others that fit them; nothing if there is no way.
+def _augment_matching(start: int, fitting: Mapping[int, Sequence[str]], held: dict[str, int]) -> None:
+    """Assign an id to the position by one augmenting path, reassigning others if needed; do nothing if none exists.
 
     One augmenting path of a bipartite matching, searched breadth first.
     """
@@ -151,13 +151,13 @@ def _give_place(start: int, fitting: Mapping[int, Sequence[str]], held: dict[str
                 continue
             came_from[id_] = place
             if id_ not in held:
-                _shift_places(id_, came_from, held, start)
+                _reassign_along_path(id_, came_from, held, start)
                 return
             queue.append(held[id_])
 
 
-def _shift_places(free: str, came_from: Mapping[str, int], held: dict[str, int], start: int) -> None:
-    """Move the places along the path that ends in the free id, so that the place it began with gets one."""
+def _reassign_along_path(free: str, came_from: Mapping[str, int], held: dict[str, int], start: int) -> None:
+    """Reassign the positions along the augmenting path that ends in the free id."""
     ids_of = {place: id_ for id_, place in held.items()}
     id_: str | None = free
     while id_ is not None:
@@ -168,7 +168,7 @@ def _shift_places(free: str, came_from: Mapping[str, int], held: dict[str, int],
 
 
 def verdict_json(settlement: Settlement) -> dict[str, Any]:
-    """Return what came of a result as the doors say it: the expectation it settled, and what came instead of it.
+    """Return a settlement as JSON for the API: the expectation that a result settled, and the actual outcome.
 
     `expectation` is null where nothing was settled; `note` then says why, if the result names an expectation.
     """

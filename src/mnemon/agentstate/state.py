@@ -267,6 +267,6 @@ def _keep_newest(records: tuple[R, ...], limit: int) -> tuple[R, ...]:
 
 
 def _without_indexes(records: tuple[R, ...], places: list[int]) -> tuple[R, ...]:
-    """Return the records except those at these positions."""
+    """Return the records except those at these indexes."""
     out = set(places)
     return tuple(record for place, record in enumerate(records) if place not in out)

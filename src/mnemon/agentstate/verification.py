@@ -38,12 +38,12 @@ class Comparison:
 
 
 def match_result(expectation: StateExpectation, result: ToolOutcome) -> MatchVerdict:
-    """Say whether a tool result meets the expectation: the rules of the specification's section 8."""
+    """Return whether a tool result meets the expectation, by the rules of the specification's section 8."""
     return compare_result(expectation, result).verdict
 
 
 def compare_result(expectation: StateExpectation, result: ToolOutcome) -> Comparison:
-    """Compare a tool result with an expectation; an error is a mismatch whatever else the result says."""
+    """Compare a tool result with an expectation; return match, mismatch or skip; an error is always a mismatch."""
     given = _comparable_result(result, expectation.expected_type)
     types = _given_types(result)
     invariant = None if expectation.invariant is None else check_invariant(expectation.invariant, given)
@@ -84,14 +84,14 @@ def _comparable_result(result: ToolOutcome, expected_type: str | None) -> Compar
 
 
 def _given_types(result: ToolOutcome) -> frozenset[str] | None:
-    """Return the result's types, or the kinds of its entities; None without either."""
+    """Return the result's types, or the kinds of its entities; None if it has neither."""
     if result.types is None and result.entities:
         return frozenset(entity.kind for entity in result.entities)
     return None if result.types is None else frozenset(result.types)
 
 
 def parse_output(result: ToolOutcome) -> ToolOutcome:
-    """Return the result with its output parsed, where that is the text of a JSON object."""
+    """Return the tool result with its output parsed if that is the text of a JSON object; else unchanged."""
     if not isinstance(result.output, str):
         return result
     try:
@@ -106,7 +106,7 @@ _MAX_QUOTE_CHARS = 600
 
 
 def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
-    """Return the agent state delta that adds what the planner expects, each expectation pending."""
+    """Return a delta that adds the planner's intents as pending expectations."""
     return StateDelta(
         expectations=tuple(
             ExpectationProposal(
@@ -124,7 +124,7 @@ def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
 
 
 def delta_from_calls(expectations: Sequence[StateExpectation], calls: Sequence[tuple[str, str]]) -> StateDelta:
-    """Return the delta that links calls, given as id and action, to the latest pending expectations, in their order.
+    """Return a delta that links calls (id and action) to the latest pending expectations of their actions.
 
     An action that is called more often than it is expected stays unlinked: which call is meant shows in the results.
     """
@@ -153,7 +153,7 @@ class Settlement:
 
     @property
     def status(self) -> ExpectationStatus | None:
-        """The status that the expectation takes; None when nothing is settled."""
+        """Return the status that the settled expectation takes; None if nothing is settled."""
         if self.comparison is None or self.comparison.verdict is MatchVerdict.SKIP:
             return None
         matched = self.comparison.verdict is MatchVerdict.MATCH
@@ -161,7 +161,7 @@ class Settlement:
 
 
 def delta_from_settlement(state: AgentState, settlement: Settlement, *, now: datetime, new_id: NewId) -> StateDelta:
-    """Return a tool result's agent state delta: entities and relations it names, the expectation it settles."""
+    """Return the delta that a tool result causes: the entities and relations it names, the expectation it settles."""
     result, settled, status = settlement.result, settlement.expectation, settlement.status
     understanding = StateDelta(
         entities=tuple(StateEntity(id=e.id, kind=e.kind, name=e.name) for e in result.entities),
@@ -191,17 +191,17 @@ def delta_from_settlement(state: AgentState, settlement: Settlement, *, now: dat
 
 
 def result_key(result: ToolOutcome) -> str:
-    """Return what tells the result from every other one of its session."""
+    """Return the key that identifies a tool result within its session."""
     return result.key or result.id
 
 
 def is_repeated(expectations: Sequence[StateExpectation], result: ToolOutcome) -> bool:
-    """Say whether this very result has settled an expectation already."""
+    """Say whether the same result settled one of the expectations before."""
     return any(expectation.settled_by == result_key(result) for expectation in expectations)
 
 
 def _discrepancy_assumption(expectation: StateExpectation, settlement: Settlement, id_: str) -> AssumptionProposal:
-    """Return the assumption that a failed expectation leads to: what was expected, and what came instead."""
+    """Return the assumption that records a failed expectation: the expected and the actual outcome."""
     return AssumptionProposal(
         id=id_,
         hypothesis=discrepancy_text(expectation, settlement),
@@ -211,7 +211,7 @@ def _discrepancy_assumption(expectation: StateExpectation, settlement: Settlemen
 
 
 def discrepancy_text(expectation: StateExpectation, settlement: Settlement) -> str:
-    """Return in a sentence what was expected and what came instead, and which invariant does not hold."""
+    """Return a sentence with the expected and the actual outcome, and the invariant that does not hold."""
     text = f'{discrepancy_opening(expectation)}{_clip_text(summarize_result(settlement.result))}"'
     if settlement.comparison is not None and settlement.comparison.invariant is InvariantCheck.BROKEN:
         text += f'; the invariant "{_clip_text(expectation.invariant or "")}" does not hold'
@@ -231,12 +231,12 @@ def _contradicted_assumptions(
 
 
 def discrepancy_opening(expectation: StateExpectation) -> str:
-    """Return the first words of the assumption that a failure of this expectation makes, to find it again."""
+    """Return the opening words of the assumption that a failure of this expectation makes, by which it is found."""
     return f'Expected "{_clip_text(expectation.expected_outcome)}" but got "'
 
 
 def summarize_result(result: ToolOutcome) -> str:
-    """Return a tool result in one line: its error, its structured fields, then the beginning of its output."""
+    """Return a tool result as one line: its error, its structured fields, then the beginning of its output."""
     parts = []
     if result.error is not None:
         parts.append(f"error: {' '.join(result.error.split())[:200] or 'unnamed'}")

@@ -97,7 +97,7 @@ class HitRateOut(ApiModel):
 
     @classmethod
     def from_hit_rates(cls, total: HitRate, actions: tuple[HitRate, ...]) -> Self:
-        """Return the response for expectations' hit rates, in total and per action."""
+        """Return the response for hit rates of expectations, in total and per action."""
         return cls(
             confirmed=total.confirmed,
             failed=total.failed,
@@ -126,7 +126,7 @@ def _list_too_long(value: Any) -> str | None:
 
 
 def _validate_strictly(value: Any) -> Any:
-    """Parse a PATCH body of an agent state with no part dropped; refuse a list that is too long unparsed."""
+    """Parse a PATCH body of an agent state without dropping any part; refuse a list that is too long before parsing."""
     if (name := _list_too_long(value)) is not None:
         raise ValueError(f"{name} has more than {MAX_MEMBERS:,} members")
     return AgentStatePatch.model_validate(value, context={"strict": True})
@@ -287,7 +287,7 @@ async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) 
 
 
 def _require_if_match(if_match: str | None) -> str:
-    """Return the If-Match header; raise Invalid without one."""
+    """Return the If-Match header; raise Invalid if it is missing."""
     if if_match is None:
         raise Invalid(
             'Say which version the change is for: `If-Match: "<version>"`, as GET gives it in `version` and ETag.',

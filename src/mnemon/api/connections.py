@@ -106,7 +106,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._make_room()
         # `_make_room` may have closed this very connection.
         if not transport.is_closing():
-            self._await_head()
+            self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the connection's timers and take it off the lists of waiting connections."""
@@ -125,7 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._lingers:
             return
         if self._is_idle():
-            self._await_head()
+            self._wait_for_head()
         self._head_bytes += len(data)
         super().data_received(data)
         if self in self._waiting_list and self._head_bytes > MAX_HEAD_BYTES and not self._is_dropping():
@@ -171,7 +171,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._body_expected = False
         super().on_message_complete()
         if answered:
-            self._await_head()
+            self._wait_for_head()
         else:
             self._stop_waiting()
 
@@ -207,7 +207,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _waiting_list(self) -> "OrderedDict[BoundedProtocol, None]":
-        """The server's list this connection waits in: `silent` before its first request, `idle` after."""
+        """Return the server's list that this connection waits in: `silent` before its first request, `idle` after."""
         return self.bounds.idle if self._asked else self.bounds.silent
 
     def _is_idle(self) -> bool:
@@ -216,7 +216,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _last_cycle(self) -> RequestResponseCycle | None:
-        """The connection's last request with its response; None before the first, unlike uvicorn's types say."""
+        """Return the connection's last request with its response; None before the first, unlike uvicorn's types say."""
         return cast("RequestResponseCycle | None", self.cycle)
 
     def _is_answered(self) -> bool:
@@ -242,8 +242,8 @@ class BoundedProtocol(HttpToolsProtocol):
         # Half a close: the client sees the end of the response and can still send the rest of its request.
         self.transport.write_eof()
 
-    def _await_head(self) -> None:
-        """List the connection as waiting for a request and start the timer for its head."""
+    def _wait_for_head(self) -> None:
+        """Add the connection to those that wait for a request, and start the timer for the request's head."""
         self._head_bytes = 0
         self._waiting_list.pop(self, None)
         self._waiting_list[self] = None

@@ -96,12 +96,12 @@ class Door:
 
     @property
     def request_id(self) -> str:
-        """The id of this request, as its response header and its log lines show it."""
+        """Return the id of this request, as in its response header and its log lines."""
         return str(self.request.state.request_id)
 
     @property
     def org(self) -> Scope:
-        """The scope of the key's organization."""
+        """Return the scope of the key's organization."""
         return Scope(org_id=self.principal.org_id)
 
     def person_scope(self, user_id: str, persona_id: str | None = None) -> Scope:
@@ -130,13 +130,13 @@ class Door:
 
     @property
     def bound_user_id(self) -> str | None:
-        """The internal id of the person the key is bound to; None when it may see the whole organization."""
+        """Return the internal id of the person the key is bound to; None if it may see the whole organization."""
         bound = self.principal.bound_user
         return None if bound is None else person_scope(self.principal.org_id, bound).user
 
     @property
     def visible_scope(self) -> Scope:
-        """The scope the key may see: its organization, or the one person it is bound to."""
+        """Return the scope that the key may see: its organization, or the one person it is bound to."""
         return Scope(org_id=self.principal.org_id, user_id=self.bound_user_id)
 
     def has_grant(self, grant: Grant) -> bool:
@@ -265,7 +265,7 @@ class Door:
 
 
 def _top_level(data: Any) -> Any:
-    """Return a model, or each model of a list, as a mapping from its JSON names to its values; others as they are."""
+    """Return a model, or each model of a list, as a mapping from JSON names to values; other data unchanged."""
     if isinstance(data, BaseModel):
         fields = type(data).model_fields
         return {field.serialization_alias or name: getattr(data, name) for name, field in fields.items()}

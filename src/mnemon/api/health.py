@@ -149,7 +149,7 @@ class Readiness:
 
 
 def _consume_exception(look: asyncio.Task[Ready]) -> None:
-    """Retrieve a finished check's error, so that asyncio does not log it as never retrieved."""
+    """Retrieve a finished check's exception, so that asyncio does not log it as never retrieved."""
     if not look.cancelled():
         look.exception()
 

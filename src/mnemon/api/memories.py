@@ -170,6 +170,7 @@ async def unfold(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)
     """Undo a fold of the curator: make its fragments active again and archive the fold. 409 if it is no active fold."""
 
     async def undo_fold(tx: Tx) -> UnfoldedOut:
+        """Undo the fold, if the key may see its person, and return the result as the response."""
         scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         undone = await unfold_memory(tx, scope, memory_id)
         return UnfoldedOut.from_unfolded(undone, await external_name(tx, scope) or "")

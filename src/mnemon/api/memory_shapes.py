@@ -44,7 +44,7 @@ class MemoryIn(ApiModel):
     source: Name = API
 
     def as_statement(self, scope: Scope) -> MemoryStatement:
-        """Return the posted memory as a statement about the scope's person: a fact, or for OPEN_LOOP a todo."""
+        """Return the posted memory as a statement about the scope's person: a fact, or a todo if it is an OPEN_LOOP."""
         says = self._as_todo_draft() if self.type == OPEN_LOOP else self._as_fact(MemoryType(self.type))
         return MemoryStatement(external=self.user_id, scope=scope, says=says)
 

@@ -138,6 +138,7 @@ class PageCompression:
         self._compressed = GZipMiddleware(app, minimum_size=800, compresslevel=6)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Compress the pages of the console; pass every other response through unchanged."""
         programs = scope["type"] != "http" or scope["path"].startswith(UNCOMPRESSED_PATHS)
         await (self._plain if programs else self._compressed)(scope, receive, send)
 

@@ -293,7 +293,7 @@ async def _embed_changes(services: Services, given: list[ChangeIn]) -> list[Note
 
 
 def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
-    """Return one change of the request as the notes room takes it, with the vectors of its texts."""
+    """Return one change of the request in the form that `notes.store` takes, with the vectors of its texts."""
     if isinstance(given, PutIn):
         embedded = {part: made.by_text[text] for part, text in given.texts.items() if text in made.by_text}
         return PutNote(
@@ -314,7 +314,7 @@ def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
 
 
 async def _note_search(services: Services, body: NoteSearchIn) -> NoteSearch:
-    """Return the request's search as the notes room takes it; its query is embedded unless a vector is given."""
+    """Return the request's search in the form that `notes.store` takes; embed its query unless a vector is given."""
     vector: np.ndarray | list[float] | None = body.vector
     model = CALLER_MODEL
     if vector is None and body.query and body.query.strip():

@@ -12,7 +12,7 @@ from mnemon.llm.protocol import LlmMessage, ToolRequest, ToolSpec, Usage
 
 
 def _require_object(value: Any) -> Any:
-    """Return the value if it is a JSON object; raise ValueError otherwise."""
+    """Return the value unchanged; raise ValueError unless it is a JSON object."""
     if not isinstance(value, dict):
         raise ValueError("must be an object")
     return value
@@ -154,12 +154,12 @@ class CompletionIn(OptionsIn):
 
     @property
     def may_choose_tool(self) -> bool:
-        """Whether the model is free to call a tool, and to choose which."""
+        """Say whether the model is free to call a tool, and to choose which."""
         return self.tool_choice in (None, "auto", "required")
 
     @property
     def request_options(self) -> dict[str, Any]:
-        """The sampling options of the request that were set, to pass on to the model."""
+        """Return the sampling options that the request set, to pass on to the model."""
         return self.model_dump(include=set(OptionsIn.model_fields), exclude_none=True)
 
 

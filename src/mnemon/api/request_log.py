@@ -37,7 +37,7 @@ class LoggedRequest:
 
     @property
     def route(self) -> str:
-        """The route's template for the log line, not the path, which may hold a person's name."""
+        """Return the route's template for the log line; the path itself may hold a person's name."""
         route = self._scope.get("route")
         if route is None and self._scope.get("endpoint") is not None and self._scope.get("path_params") == {}:
             # A route without a template, such as /openapi.json; its path has no variable part.
@@ -60,7 +60,7 @@ class LoggedRequest:
 
     @property
     def outcome(self) -> str:
-        """How the request ended: `complete`, `client_left`, or `cut` where the response did not end or never began."""
+        """Return how the request ended: `complete`, `client_left`, or `cut` if the response is not complete."""
         if self._left:
             return "client_left"
         return "complete" if self._complete else "cut"
@@ -88,7 +88,7 @@ class RefusalLog:
         self._seen: OrderedDict[tuple[str, ...], tuple[float, int]] = OrderedDict()
 
     def note_refusal(self, exchange: LoggedRequest, scope: Scope) -> None:
-        """Log a 401 or 429 response, or only count it if a like one was logged within the last minute."""
+        """Log a 401 or 429 response, or only count it if one of its kind was logged within the last minute."""
         if exchange.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS):
             return
         key = structlog.contextvars.get_contextvars().get("key", _UNKNOWN)

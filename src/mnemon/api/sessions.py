@@ -267,7 +267,7 @@ def _parse_small_int(text: str) -> int:
 
 
 def _parse_position(position: str, reading: Any) -> Any:
-    """Return what `reading` makes of a cursor's two words; raise Malformed where it cannot."""
+    """Return the result of `reading` for the two words of a cursor's position; raise Malformed if it fails."""
     try:
         return reading(*position.split(" ", 1))
     # TypeError: another number of words; OverflowError: a time beyond what a datetime holds.

@@ -61,7 +61,7 @@ class WithdrawIn(ApiModel):
 
     @property
     def name(self) -> str:
-        """The name of the source to withdraw, from `source` or `origin`."""
+        """Return the name of the source to withdraw, from `source` or `origin`."""
         return str(self.source or self.origin)
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from mnemon.agentstate.journal import record_tool_results
+from mnemon.agentstate.journal import carry_state, record_tool_results
 from mnemon.agentstate.store import load_state
 from mnemon.chat.request import StartedTurn, TurnPrompt, TurnRequest
-from mnemon.chat.tool_messages import new_messages, tell_verdicts, tool_outcomes, verdict_lines, without_output
+from mnemon.chat.tool_messages import add_verdict_lines, new_messages, tool_outcomes, verdict_lines, without_output
 from mnemon.context.assemble import assemble_context
 from mnemon.db.tx import Tx
 from mnemon.jobs.store import postpone_work
@@ -45,7 +45,7 @@ async def begin_turn(
     if stored is not None:
         turn = await _continue_turn(tx, request, stored)
         built = await _build_prompt(tx, request, settings, turn.scope, turn.session_id, turn_id=turn.id)
-        ask(prompt := await _tell_verdicts(tx, built, turn))
+        ask(prompt := await _with_verdicts(tx, built, turn))
         return StartedTurn(prompt=prompt, turn=turn, spent=stored.usage)
     # Before the message is stored, so that the context is the one `/api/context` shows and recall does not find the
     # message itself.
@@ -54,12 +54,12 @@ async def begin_turn(
     return StartedTurn(prompt=prompt, turn=await _store_new_turn(tx, request, settings))
 
 
-async def _tell_verdicts(tx: Tx, prompt: TurnPrompt, turn: Turn) -> TurnPrompt:
-    """Return the prompt with what came of the turn's expectations beneath the tool results that settled them."""
+async def _with_verdicts(tx: Tx, prompt: TurnPrompt, turn: Turn) -> TurnPrompt:
+    """Return the prompt with the outcomes of the turn's expectations added to the tool results that settled them."""
     if not turn.tool_results:
         return prompt
     state = (await load_state(tx, turn.scope, turn.session_id)).state
-    return replace(prompt, conversation=tell_verdicts(prompt.conversation, verdict_lines(state, turn.id)))
+    return replace(prompt, conversation=add_verdict_lines(prompt.conversation, verdict_lines(state, turn.id)))
 
 
 async def _build_prompt(
@@ -99,6 +99,8 @@ async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> T
         lease_until=until,
     )
     turn = await store_turn(tx, request.scope, incoming, boundary_from_settings(settings))
+    if turn.carries_from is not None:
+        await carry_state(tx, turn, turn.carries_from)
     # Due when the lease runs out: should this process die, that job gives the turn up. Sealing makes it due at once.
     reflection.enqueue_with_turn(tx, turn, due_at=until)
     await _abandon_waiting_turns(tx, request, turn.id)
@@ -106,7 +108,7 @@ async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> T
 
 
 async def _continue_turn(tx: Tx, request: TurnRequest, stored: StoredTurn) -> Turn:
-    """Append the request's messages and tool results to a stored turn, lease it again, and return it."""
+    """Append the request's messages and tool results to a stored turn, renew its lease, and return it."""
     until = tx.now + TURN_LEASE
     # Lock order of every writer: the person's row, then the turn's, then the work row.
     await lock_person(tx, stored.turn.scope)
@@ -154,7 +156,7 @@ async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) ->
 
 
 async def _abandon_waiting_turns(tx: Tx, request: TurnRequest, new_turn: str) -> None:
-    """End as interrupted the person's turns that wait for tool results: the caller went on without them."""
+    """Seal as interrupted the person's other turns that wait for tool results, since the caller went on."""
     if request.origin is not turns.TurnOrigin.OPENAI:
         return
     for turn_id, _ in await turns.list_waiting_turns(tx, request.scope):
@@ -165,7 +167,7 @@ async def _abandon_waiting_turns(tx: Tx, request: TurnRequest, new_turn: str) ->
 
 
 def _conversation_messages(request: TurnRequest, recent: tuple[TurnMessage, ...]) -> tuple[LlmMessage, ...]:
-    """Return the model's conversation: as the caller resent it, or the session's recent messages and the new ones."""
+    """Return the conversation for the model: the one the caller sent, or the session's recent and new messages."""
     if request.resent is not None:
         return request.resent
     earlier = [LlmMessage(role=one.role.value, content=one.content) for one in recent]
@@ -173,5 +175,5 @@ def _conversation_messages(request: TurnRequest, recent: tuple[TurnMessage, ...]
 
 
 def _model_message(new: NewMessage) -> LlmMessage:
-    """Return a stored message in the form the model client takes."""
+    """Return a new message in the form that the model client takes."""
     return LlmMessage(role=new.role.value, content=new.content, tool_id=new.tool_id, tool_name=new.name)

@@ -32,7 +32,7 @@ _QUESTION = re.compile(
 
 @reads_outside_text
 def reply_by_rule(question: str, layers: Sequence[Layer], said: Sequence[str] = ()) -> str:
-    """Return a reply without a model: remembered lines that share a word with the question, verbatim, best first.
+    """Return a reply made by rules: lines of the context that share a word with the question, verbatim, best first.
 
     `said` is what the person said before in the session. A question that shares no word with anything gets the lines
     that recall ranks first; a statement that does not is only acknowledged.
@@ -40,31 +40,33 @@ def reply_by_rule(question: str, layers: Sequence[Layer], said: Sequence[str] = 
     wanted = frozenset(query_terms(question)) - _EMPTY_TERMS
     found = _distinct_items(layers, _FOUND_LAYERS)
     lines = _chosen_lines([item for item in found if wanted & frozenset(terms(item.text))])
-    lines += _lines_said(wanted, said, lines)[: _MAX_LINES - len(lines)]
+    lines += _relevant_utterances(wanted, said, lines)[: _MAX_LINES - len(lines)]
     if not lines:
         shared = _distinct_items(layers, (_CONVERSATION_LAYER,))
         lines = _chosen_lines([item for item in shared if wanted & frozenset(terms(item.text))])
     unclear = [item.text for item in _distinct_items(layers, (_CONVERSATION_LAYER,)) if item.text.startswith(ASK_WHICH)]
     if unclear:
         listed = [text.removeprefix(ASK_WHICH).lstrip(": ") for text in unclear]
-        return _listed(f"{OFFLINE_OPENING}. Which of these is over? Say it in the words of the todo:", listed)
+        return _as_list(f"{OFFLINE_OPENING}. Which of these is over? Say it in the words of the todo:", listed)
     if lines:
-        return _listed(f"{OFFLINE_OPENING}. What is remembered about that:", lines)
+        return _as_list(f"{OFFLINE_OPENING}. What is remembered about that:", lines)
     if _QUESTION.search(question) is None:
         return f"{OFFLINE_OPENING}. Your message is kept."
     nearest = _chosen_lines(found)[:_MAX_NEAR]
     if nearest:
-        return _listed(f"{OFFLINE_OPENING}. Nothing has the words of your question; what comes closest to it:", nearest)
+        return _as_list(
+            f"{OFFLINE_OPENING}. Nothing has the words of your question; what comes closest to it:", nearest
+        )
     return f"{OFFLINE_OPENING}: nothing is remembered about that. Your message is kept."
 
 
-def _listed(opening: str, lines: Sequence[str]) -> str:
-    """Return the opening and the lines as a list."""
+def _as_list(opening: str, lines: Sequence[str]) -> str:
+    """Return an opening followed by the lines as a bulleted list."""
     return "\n".join((opening, *(f"- {line}" for line in lines)))
 
 
 def _distinct_items(layers: Sequence[Layer], names: Sequence[str]) -> list[LayerItem]:
-    """Return the items of the named layers, in the order of the names, each text once."""
+    """Return the items of the named layers, in the order of the names, without repeated texts."""
     distinct: dict[str, LayerItem] = {}
     for layer in (layer for name in names for layer in layers if layer.name == name):
         for item in chain.from_iterable(map(_facts_of, layer.items)):
@@ -83,15 +85,15 @@ def _facts_of(item: LayerItem) -> Iterator[LayerItem]:
 
 
 def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:
-    """Return the first lines up to the limit; a line that needs another comes only if both fit."""
+    """Return the texts of the first items up to the limit; an item that depends on another comes only with it."""
     first = [item for item in about if item.needs is None][:_MAX_LINES]
     sources = {source for item in first for source in item.sources}
     beside = [item for item in about if item.needs in sources][: _MAX_LINES - len(first)]
     return [item.text for item in about if item in first or item in beside]
 
 
-def _lines_said(wanted: frozenset[str], said: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Return what the person said in this session about the question, latest first, unless a line tells of it."""
+def _relevant_utterances(wanted: frozenset[str], said: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Return what the person said about the question, latest first, unless one of the lines says the same."""
     told = [frozenset(terms(line)) for line in lines]
     answers = []
     for text in reversed(said):

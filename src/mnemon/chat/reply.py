@@ -84,7 +84,7 @@ class ReplyGenerator:
         return self._make_outcome(TurnStatus.ANSWERED, calls=calls, error=self._too_long_error() if self._cut else None)
 
     async def _run_rounds(self) -> tuple[ToolRequest, ...]:
-        """Ask the model and run Mnemon's tools until it calls none; return the calls left for the caller to run."""
+        """Ask the model and run Mnemon's tools until it calls none; return the calls that the caller must run."""
         conversation, callers = self._prompt.conversation, self._prompt.request.tools
         for round_ in range(_MAX_ROUNDS):
             offered = callers + (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
@@ -106,7 +106,7 @@ class ReplyGenerator:
     async def _ask_model(
         self, conversation: tuple[LlmMessage, ...], offered: tuple[ToolSpec, ...]
     ) -> tuple[ToolRequest, ...]:
-        """Send one request to the model, emit its text and tool calls as they arrive, return the tool calls."""
+        """Send one request to the model, emit its text and tool calls as they arrive, and return the tool calls."""
         turn_request = self._prompt.request
         wanted = LlmChatRequest(
             system=self._prompt.system,
@@ -136,7 +136,7 @@ class ReplyGenerator:
         return tuple(calls)
 
     def _reply_by_rule(self) -> str:
-        """Return the reply that is made without a model."""
+        """Return the reply that rules make without a model."""
         prompt = self._prompt
         said = [one.content for one in prompt.context.recent if one.role is Role.USER]
         return reply_by_rule(prompt.request.query, prompt.context.layers, said)
@@ -158,7 +158,7 @@ class ReplyGenerator:
         return LlmMessage(role="tool", content=result.text, tool_id=request.id, tool_name=request.name)
 
     def _is_hidden(self, request: ToolRequest) -> bool:
-        """Say whether a caller that has tools of its own is not to see this call: it is answered here."""
+        """Say whether to hide a call of Mnemon's own tool from a caller that brings tools of its own."""
         return bool(self._prompt.request.tools) and request.name in self._tools
 
     def _too_long_error(self) -> TurnError:

@@ -48,7 +48,7 @@ class TurnRequest:
 
     @property
     def query(self) -> str:
-        """The text that memories are searched for: the request's last message."""
+        """Return the text that memories are searched for: the request's last message."""
         return self.messages[-1].content if self.messages else ""
 
 
@@ -63,7 +63,7 @@ class TurnPrompt:
 
     @property
     def system(self) -> str:
-        """The system prompt: the context, then the calling program's instructions, which are never cut."""
+        """Return the system prompt: the context, then the calling program's instructions, which are never cut."""
         instructions = self.request.instructions
         system = self.context.pack.system
         return f"{system}\n\n## Instructions of the application\n{instructions}" if instructions else system
@@ -98,7 +98,7 @@ class ResentConversation:
 
 
 def split_conversation(messages: Sequence[LlmMessage]) -> ResentConversation:
-    """Split a resent conversation into instructions, history and new messages; raise Invalid if nothing is new."""
+    """Split a conversation into instructions, history and new messages; raise Invalid if nothing is new."""
     instructions = [one.content for one in messages if one.role in ("system", "developer") and one.content]
     conversation = tuple(one for one in messages if one.role not in ("system", "developer"))
     replies = [place for place, one in enumerate(conversation) if one.role == "assistant"]
@@ -119,7 +119,7 @@ def split_conversation(messages: Sequence[LlmMessage]) -> ResentConversation:
 
 
 def _new_message(message: LlmMessage, names: dict[str, str]) -> NewMessage:
-    """Return the message to store, its tool's name taken from the call where it names none itself."""
+    """Return the message to store; a tool's message without a name gets it from its call."""
     called = names.get(message.tool_id or "")
     return NewMessage(
         role=Role(message.role),

@@ -63,7 +63,7 @@ OnSeal = Callable[[Tx, Turn, ReplyOutcome], Awaitable[None]]
 
 
 async def seal_turn(tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False) -> SealedReply | None:
-    """Store the reply and seal (end) its turn, or let it wait for tool results; None if the person was forgotten.
+    """Store the reply and seal its turn, or let it wait for tool results; None if the person was forgotten.
 
     With `again`, first look for what an earlier try stored: the response to its COMMIT may have been lost.
     """
@@ -103,7 +103,7 @@ async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> Seale
 
 
 async def _wait_for_caller(tx: Tx, started: StartedTurn, outcome: ReplyOutcome) -> None:
-    """Store that the turn waits for the caller's tool results, for 30 minutes, as a session waits for a message."""
+    """Mark the turn as waiting for the caller's tool results for 30 minutes."""
     until = tx.now + timedelta(minutes=30)
     turn = started.turn
     usage = started.cost_with(outcome.usage)

@@ -54,17 +54,17 @@ class ReplyStream:
 
     @property
     def started_turn(self) -> StartedTurn:
-        """The stored turn that is answered; an error before `confirm_stored`."""
+        """Return the stored turn that is answered; raise an error before `confirm_stored`."""
         return self._stored.result()
 
     @property
     def turn_id(self) -> str:
-        """The id of the turn that is answered."""
+        """Return the id of the turn that is answered."""
         return self.started_turn.turn.id
 
     @property
     def session_id(self) -> str:
-        """The id of the session of the turn that is answered."""
+        """Return the id of the session of the turn that is answered."""
         return self.started_turn.turn.session_id
 
     def ask_model(self, prompt: TurnPrompt) -> None:
@@ -144,7 +144,7 @@ class ReplyStream:
         return ReplyFailed(turn_id=self.turn_id, code="internal", detail=_NOT_SEALED_DETAIL)
 
     def _emit_event(self, event: ChatEvent) -> None:
-        """Queue an event for the client; from the first on, background jobs need not wait for this reply."""
+        """Queue an event for the client; after the first one, background jobs no longer wait for this reply."""
         self._heard.put_nowait(event)
         if self._stored.done():
             self._ahead.release_priority()
@@ -189,7 +189,7 @@ class ReplyStreams:
 async def _seal_with_retries(
     services: Services, started: StartedTurn, outcome: ReplyOutcome, on_seal: OnSeal | None
 ) -> ChatEvent | None:
-    """Store the reply, end its turn, return the last event; None after half a minute of failures."""
+    """Store the reply, seal its turn and return the last event; None after half a minute of failures."""
     for attempt in range(_SEAL_TRIES):
         try:
             async with services.db.tx(started.turn.scope.org_id) as tx:

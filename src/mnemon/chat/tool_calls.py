@@ -32,12 +32,12 @@ class ToolCallResult:
 
     @property
     def text(self) -> str:
-        """The tool's result as JSON text, as the model reads it."""
+        """Return the tool's result as JSON text for the model."""
         return json.dumps(self.content, ensure_ascii=False)
 
 
 def tool_specs(tools: ToolsByName) -> tuple[ToolSpec, ...]:
-    """Return Mnemon's tools (name, description, schema) as they are offered to the model."""
+    """Return the definitions (name, description, schema) of Mnemon's tools to offer to the model."""
     return tuple(
         ToolSpec(name=tool.name, description=tool.description, schema=_arguments_schema(tool.arguments))
         for tool in tools.values()
@@ -47,7 +47,7 @@ def tool_specs(tools: ToolsByName) -> tuple[ToolSpec, ...]:
 async def call_tool(
     services: Services, started: StartedTurn, tools: ToolsByName, request: ToolRequest
 ) -> ToolCallResult:
-    """Run the tool and return its result; an error becomes a result that tells the model what to do differently."""
+    """Run the tool and return its result; an error becomes a result that tells the model what to change."""
     tool = tools.get(request.name)
     if tool is None:
         offered = f"Use one of these: {', '.join(tools)}." if tools else "No tools are offered in this chat."

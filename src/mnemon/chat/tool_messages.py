@@ -23,7 +23,7 @@ _MOST_CHARS = 500
 
 
 def new_messages(turn: Turn, sent: Sequence[NewMessage]) -> list[NewMessage]:
-    """Return those of the sent messages that the turn does not have yet: a retry sends the earlier ones again."""
+    """Return those of the sent messages that the turn does not have yet, since a retry sends earlier ones again."""
     said = {(one.role, one.content) for one in turn.messages}
     # Two calls may have the same result, so what answers another call is new.
     answered = {result.id for result in turn.tool_results}
@@ -36,7 +36,7 @@ def new_messages(turn: Turn, sent: Sequence[NewMessage]) -> list[NewMessage]:
 
 
 def tool_outcomes(messages: Sequence[NewMessage], turn: Turn) -> tuple[ToolOutcome, ...]:
-    """Return the tool results among a turn's new messages, as the agent state compares them with expectations."""
+    """Return the tool results among a turn's new messages, to be compared with expectations."""
     tools = [message for message in messages if message.role is Role.TOOL]
     return tuple(
         replace(
@@ -51,13 +51,13 @@ def tool_outcomes(messages: Sequence[NewMessage], turn: Turn) -> tuple[ToolOutco
 
 
 def without_output(outcome: ToolOutcome) -> ToolOutcome:
-    """Return the result without its output, as it is stored beside the message that has the text."""
+    """Return the result without its output, which the stored message has as text."""
     return replace(outcome, output=None)
 
 
 @reads_outside_text
 def read_tool_message(content: str) -> ToolOutcome:
-    """Return a tool's message as a result: the structured fields of its JSON, and all of it as the output.
+    """Return a tool's message as a tool result: structured fields from its JSON, and all of it as the output.
 
     Of a list of objects, the objects are the entities. Text that is no JSON has no structured field.
     """
@@ -69,19 +69,19 @@ def read_tool_message(content: str) -> ToolOutcome:
     return ToolOutcome(
         id="",
         action="",
-        ids=_texts(given.get("ids")),
-        types=_texts(given.get("types")),
+        ids=_texts_in(given.get("ids")),
+        types=_texts_in(given.get("types")),
         # In Python, True is an int.
         count=count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31 else None,
-        entities=_entities(given.get("entities")),
-        dependencies=_dependencies(given.get("dependencies")),
+        entities=_entities_in(given.get("entities")),
+        dependencies=_dependencies_in(given.get("dependencies")),
         output=value if given else content,
-        error=_error(given),
+        error=_error_in(given),
     )
 
 
-def _error(given: dict[str, Any]) -> str | None:
-    """Return what the JSON says went wrong: in `error`, or by a flag; None where nothing did."""
+def _error_in(given: dict[str, Any]) -> str | None:
+    """Return the error that a tool's JSON reports, in `error` or by a flag; None if it reports none."""
     told = error_text(given.get("error"))
     failed = any(given.get(flag) is True for flag in ("isError", "is_error")) or any(
         given.get(flag) is False for flag in ("ok", "success")
@@ -91,55 +91,59 @@ def _error(given: dict[str, Any]) -> str | None:
     return told
 
 
-def _entities(value: Any) -> tuple[EntityPatch, ...]:
-    """Return the entities in a JSON list; a member without an id or a kind is left out."""
+def _entities_in(value: Any) -> tuple[EntityPatch, ...]:
+    """Return the entities in a JSON list; members without an id or a kind are left out."""
     found = []
     for one in value[:_MOST_PARTS] if isinstance(value, list) else ():
         if not isinstance(one, dict):
             continue
-        id_, kind, name = _text(one.get("id")), _text(one.get("kind") or one.get("type")), _text(one.get("name"))
+        id_, kind, name = (
+            _bounded_text(one.get("id")),
+            _bounded_text(one.get("kind") or one.get("type")),
+            _bounded_text(one.get("name")),
+        )
         if id_ and kind:
             found.append(EntityPatch(id=id_, kind=kind, name=name))
     return tuple(found)
 
 
-def _dependencies(value: Any) -> tuple[DependencyPatch, ...]:
-    """Return the dependencies in a JSON list; a member without both ends is left out."""
+def _dependencies_in(value: Any) -> tuple[DependencyPatch, ...]:
+    """Return the dependencies in a JSON list; members without both ends are left out."""
     found = []
     for one in value[:_MOST_PARTS] if isinstance(value, list) else ():
         if not isinstance(one, dict):
             continue
-        source, target = _text(one.get("from")), _text(one.get("to"))
+        source, target = _bounded_text(one.get("from")), _bounded_text(one.get("to"))
         if source and target:
-            found.append(DependencyPatch(source=source, target=target, rel=_text(one.get("rel"))))
+            found.append(DependencyPatch(source=source, target=target, rel=_bounded_text(one.get("rel"))))
     return tuple(found)
 
 
-def _texts(value: Any) -> tuple[str, ...] | None:
+def _texts_in(value: Any) -> tuple[str, ...] | None:
     """Return a JSON list of texts or whole numbers as a tuple of texts; None for any other value."""
     if not isinstance(value, list):
         return None
-    texts = [_text(one) for one in value[:_MOST_PARTS]]
+    texts = [_bounded_text(one) for one in value[:_MOST_PARTS]]
     return None if None in texts else tuple(text for text in texts if text is not None)
 
 
-def _text(value: Any) -> str | None:
-    """Return a text or a whole number as a text of bounded length; None for any other value."""
+def _bounded_text(value: Any) -> str | None:
+    """Return a text or whole number as a text of bounded length; None for any other value."""
     if isinstance(value, str):
         return value[:_MOST_CHARS]
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _parse_json(text: str) -> Any:
-    """Return the JSON of the text; None for anything else."""
+    """Return the parsed JSON of the text; None if it is not JSON."""
     try:
         return parse_json(text)
     except Invalid:
         return None
 
 
-def tell_verdicts(conversation: tuple[LlmMessage, ...], lines: Mapping[str, str]) -> tuple[LlmMessage, ...]:
-    """Return the conversation with a line beneath the results of these calls, for the model to read."""
+def add_verdict_lines(conversation: tuple[LlmMessage, ...], lines: Mapping[str, str]) -> tuple[LlmMessage, ...]:
+    """Return the conversation with a line for the model below the results of these calls."""
     last_said = max((place for place, one in enumerate(conversation) if one.role == "user"), default=-1)
     return tuple(
         # Models number their calls anew in each turn, so that an earlier turn may have the same id.
@@ -151,7 +155,7 @@ def tell_verdicts(conversation: tuple[LlmMessage, ...], lines: Mapping[str, str]
 
 
 def verdict_lines(state: AgentState, turn_id: str) -> dict[str, str]:
-    """Return, by the id of the call, what came of each result of this turn that settled an expectation."""
+    """Return, by call id, a line on each result of this turn that settled an expectation: confirmed or failed."""
     lines = {}
     for expectation in state.expectations:
         turn, _, placed = (expectation.settled_by or "").partition("/")
@@ -160,14 +164,14 @@ def verdict_lines(state: AgentState, turn_id: str) -> dict[str, str]:
             continue
         of = f"your expectation {expectation.id} of {expectation.action}"
         if expectation.status is ExpectationStatus.FAILED:
-            lines[call] = f"[Checked: {of} FAILED. {_discrepancy(state, expectation)} Go by what happened.]"
+            lines[call] = f"[Checked: {of} FAILED. {_discrepancy_line(state, expectation)} Go by what happened.]"
         else:
             lines[call] = f"[Checked: {of} is confirmed.]"
     return lines
 
 
-def _discrepancy(state: AgentState, expectation: StateExpectation) -> str:
-    """Return what was expected and what came instead, as the assumption says it that the failure made."""
+def _discrepancy_line(state: AgentState, expectation: StateExpectation) -> str:
+    """Return the expected and the actual outcome of a failed expectation, as its assumption words them."""
     opening = discrepancy_opening(expectation)
     made = next((one.hypothesis for one in reversed(state.assumptions) if one.hypothesis.startswith(opening)), None)
     return f"{made}." if made else f'It was to be: "{expectation.expected_outcome}".'

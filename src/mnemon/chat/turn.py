@@ -79,7 +79,7 @@ async def start_chat(
 
 
 async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
-    """Return the complete reply. Raise ModelDown when there is none, Conflict when the person was forgotten."""
+    """Wait for the complete reply and return it; raise ModelDown if it failed, Conflict if the person was forgotten."""
     async for event in stream.iter_events():
         if isinstance(event, ReplyDone):
             return event
@@ -91,7 +91,7 @@ async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
 async def _begin_or_replay(
     tx: Tx, services: Services, request: TurnRequest, ask: Callable[[TurnPrompt], None], caller: ChatCaller
 ) -> StartedTurn | KeptReply:
-    """Store the turn so that it can be answered, or return the reply stored for its Idempotency-Key."""
+    """Store the turn to be answered, or return the reply stored for its Idempotency-Key."""
     reply_key = caller.reply_key
     if reply_key is not None:
         kept = await idempotency.load_reply(tx, caller.org, reply_key.key)
@@ -135,7 +135,7 @@ async def _earlier_outcome(tx: Tx, request: TurnRequest, turn_id: str, reply_key
 
 
 def _require_unforgotten(body: Any) -> KeptReply:
-    """Return the stored reply; raise Conflict when its content was deleted because a person or memory was forgotten."""
+    """Return the stored reply; raise Conflict if its content was deleted because someone or something was forgotten."""
     if not isinstance(body, dict) or "turnId" not in body:
         raise Conflict(
             "The reply to this Idempotency-Key told of something that was forgotten. Use a new key to ask again.",
@@ -145,7 +145,7 @@ def _require_unforgotten(body: Any) -> KeptReply:
 
 
 def _reply_keeper(org: Scope, reply_key: ReplyKey) -> OnSeal:
-    """Return a callback that stores a complete reply under its key in the transaction that seals the turn.
+    """Return a callback that stores a complete reply under its Idempotency-Key when the turn is sealed.
 
     A failed reply is not stored, so that a retry can ask for it again.
     """

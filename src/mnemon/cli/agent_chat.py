@@ -18,7 +18,7 @@ _WAITING = (
 
 
 async def run_conversation(client: Mnemon, who: str, message: str | None, *, as_json: bool) -> dict[str, Any] | None:
-    """Send one message to the agent and print the reply, or read messages until an empty line.
+    """Send one message to the agent and print the reply, or converse until an empty line is entered.
 
     With `as_json` nothing is printed and the whole reply is returned.
     """

@@ -49,11 +49,11 @@ def agent_page(agent: dict[str, Any]) -> RenderableType:
 
 
 def _memory_status(memory: dict[str, Any]) -> Text:
-    """Return the memory's state in a few words, yellow and with advice to reset where the session grew too long."""
+    """Return a memory's state in a few words, with advice to reset it if the session is too long."""
     if not memory["enabled"]:
         return Text("off", style="dim")
     age = f", {memory['sessionAge']}" if memory["sessionAge"] else ""
-    words = f"{memory['status']}, {memory['runsSinceReset']} runs{age}"
+    words = f"{memory['status']}, {memory['runsSinceReset']} scheduled runs{age}"
     return Text(f"{words}, reset advised", style="yellow") if memory["warning"] else Text(words)
 
 

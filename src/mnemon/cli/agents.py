@@ -107,6 +107,7 @@ def edit(
     fields = _agent_fields(skill, prompt, schedule, role, team, card, adapter, memory, read_only, review)
 
     async def edit_agent(client: "Mnemon") -> dict[str, Any]:
+        """Change the agent's given fields and return it."""
         agent = await find_agent(client, who)
         return await client.change_agent(agent["id"], **({"name": name} if name else {}), **fields)
 
@@ -121,6 +122,7 @@ def show(server: ServerOptions, who: AgentArgument, as_json: JsonOption = False)
     from mnemon.cli.connect import call_server
 
     async def load_agent(client: "Mnemon") -> dict[str, Any]:
+        """Return the agent with its last decisions."""
         agent = await find_agent(client, who)
         return {**agent, "decisions": await client.decisions(agent["id"])}
 
@@ -138,6 +140,7 @@ def reset(server: ServerOptions, who: AgentArgument, as_json: JsonOption = False
     from mnemon.cli.connect import call_server
 
     async def reset_memory(client: "Mnemon") -> dict[str, Any]:
+        """Reset the agent's memory; return the agent with its new memory."""
         agent = await find_agent(client, who)
         return {**agent, "memory": await client.reset_agent(agent["id"])}
 
@@ -160,6 +163,7 @@ def delete(
         typer.confirm(f"Delete {who} with all its runs and its chat?", abort=True, err=True)
 
     async def delete_agent(client: "Mnemon") -> dict[str, Any]:
+        """Delete the agent and return it as it was."""
         agent = await find_agent(client, who)
         await client.delete_agent(agent["id"])
         return agent
@@ -195,6 +199,7 @@ def start(
     from mnemon.cli.runs import follow_run
 
     async def start_run(client: "Mnemon") -> dict[str, Any]:
+        """Start the run and return it."""
         return await client.run((await find_agent(client, who))["id"], prompt)
 
     follow_run(server, start_run, as_json=as_json)
@@ -257,7 +262,7 @@ def _agent_fields(
     read_only: bool | None,
     review: bool | None,
 ) -> dict[str, Any]:
-    """Return the options that were given by the API's names; an empty schedule becomes null, which removes it."""
+    """Return the given options by the API's field names; an empty schedule becomes null, which removes it."""
     config = {"memoryEnabled": memory, "memoryReadOnly": read_only, "reviewDecisions": review}
     given = {
         "skill": skill.read_text(encoding="utf-8") if skill else None,

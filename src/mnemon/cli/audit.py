@@ -26,11 +26,12 @@ def register(app: typer.Typer) -> None:
 
 @audit.command("head")
 def head(org: OrgOption = "local", as_json: JsonOption = False) -> None:
-    """Print the head of the log. Keep it elsewhere; `mnemon audit verify --head` compares the log with it."""
+    """Print the head of the audit log. Keep it elsewhere; `mnemon audit verify --head` compares the log with it."""
     from mnemon.access.audit import log_head
     from mnemon.cli.services import open_services, require_organization
 
     async def load_head() -> "LogHead":
+        """Return the head of the organization's audit log."""
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, org)
             async with services.db.tx(org) as tx:
@@ -58,6 +59,7 @@ def verify(
     exported = _parse_head_options(head, head_file)
 
     async def verify_chains() -> "tuple[LogHead, ChainBreak | None]":
+        """Verify the hash chains of the audit log; return how far they hold, and the first break or None."""
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, org)
             async with services.db.tx(org) as tx:

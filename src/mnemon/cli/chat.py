@@ -32,6 +32,7 @@ def chat(
     from mnemon.cli.connect import call_server
 
     async def run_chat(client: "Mnemon") -> Any:
+        """Print the reply to the one message and return it, or hold a conversation."""
         person = await person_of(client, user, persona)
         conversation = _Conversation(client, person)
         if message is not None and as_json:
@@ -126,7 +127,7 @@ class _Conversation:
 
 
 async def _run_conversation(conversation: _Conversation, user: str) -> None:
-    """Read messages and commands from the terminal and answer each, until `/quit` or the end of the input."""
+    """Read messages and commands from the terminal and carry out each, until `/quit` or the end of the input."""
     err.print(f"Chatting as {safe_markup(user)}. {_HELP}", soft_wrap=True)
     while True:
         try:

@@ -46,7 +46,7 @@ def explained_error(error: ClientError, url: str) -> MnemonError:
 
 
 def _explain_problem(error: ApiError, url: str) -> MnemonError:
-    """Return the CLI's error for an error response of the server: what is wrong, and the next step."""
+    """Return an error response of the server as the CLI's error: what is wrong, and the next step."""
     if error.code == "unknown":  # not a problem of ours: another program, or a proxy in front of the server
         if error.status in _GATEWAY_STATUSES:
             return Unavailable(
@@ -95,7 +95,7 @@ def _explain_silence(error: Unreachable, url: str) -> MnemonError:
 
 
 def _root_cause(error: BaseException) -> BaseException:
-    """Return the most specific error of the operating system or of TLS below this one; the error itself without one."""
+    """Return the most specific error of the operating system or of TLS that caused this one; without any, this one."""
     found, inner = error, error.__cause__ or error.__context__
     for _ in range(20):
         if inner is None:
@@ -107,7 +107,7 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _not_mnemon(url: str, status: int) -> str:
-    """Return the sentence for a response that no Mnemon server gives."""
+    """Return the error sentence for a response that cannot come from a Mnemon server."""
     return (
         f"{url} answered {status}, but not as a Mnemon server does. Check the address: it is the one that "
         "`mnemon serve` prints."

@@ -37,6 +37,7 @@ def call_server(
     """
 
     async def run_work() -> R:
+        """Run the work with a client of the chosen server and return its result."""
         async with open_client(server, worker=worker, forgets=forgets, body_bytes=body_bytes) as client:
             return await work(client)
 
@@ -71,7 +72,7 @@ async def open_client(
 
 
 async def first_items(pages: AsyncIterator[R], most: int) -> list[R]:
-    """Return the first items of a list that the client reads page by page, and ask for no page beyond them."""
+    """Return the first items of a list that the client reads page by page, requesting no page beyond them."""
     found: list[R] = []
     async for item in pages:
         found.append(item)

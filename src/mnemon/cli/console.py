@@ -15,6 +15,7 @@ def console(org: OrgOption = "local", as_json: JsonOption = False) -> None:
     settings = settings_from_flags()
 
     async def create_link() -> str:
+        """Create a sign-in link for the organization's console and return its token."""
         from mnemon.access.audit import record_command
         from mnemon.access.signin import create_link
         from mnemon.cli.services import open_services, require_organization

@@ -48,7 +48,7 @@ def demo(
 
 
 def needs_server(settings: "Settings") -> bool:
-    """Say whether no server of the data directory runs that would answer the console's link."""
+    """Say whether the console link needs a server to be started, since none runs for this data directory."""
     from mnemon.cli.server_address import running_server
 
     return running_server(settings.data_dir) is None
@@ -116,7 +116,7 @@ async def _play_steps(services: "Services", url: str, org: str, renew: RenewRese
 
 
 def first_midnight(now: datetime) -> datetime:
-    """Return the midnight of the Monday on which the story begins.
+    """Return the midnight of the Monday on which the demo's story begins, so that its last Friday has passed.
 
     It is chosen so that the story's last Friday has passed: last week's, and on a weekend this week's.
     """
@@ -155,6 +155,7 @@ async def _reserve_organization(services: "Services", org: str) -> AsyncIterator
         raise Conflict(f"Another `mnemon demo` is filling {org}. Wait until it has finished.")
 
     async def renew_reservation() -> None:
+        """Extend the reservation of the organization."""
         async with services.db.tx(org) as tx:
             if not await renew_lease(tx, reservation, tx.now + RESERVATION):
                 raise LeaseLost(

@@ -96,7 +96,7 @@ def _render_section(title: str, items: "list[tuple[str, Text, str]]", empty: str
 
 
 def _two_lines(first: str, second: str) -> "Text":
-    """Return these two lines as one Rich text, the second dimmed."""
+    """Return the two lines as one Rich text, the second one dimmed."""
     from rich.text import Text
 
     return Text.assemble(first, "\n", (second, "dim"))
@@ -140,7 +140,7 @@ def _history_table(changes: list[dict[str, Any]]) -> "RenderableType":
 
 
 def _change_subject(change: dict[str, Any], named: dict[str, str]) -> str:
-    """Return what a change is about: the statement, the question or the line of evidence.
+    """Return the statement, question or line of evidence that an engagement's change is about.
 
     `named` collects these by id from the changes that introduce them, since later ones hold only the id. Call it in the
     order of the history.

@@ -33,6 +33,7 @@ def list_jobs(
     from mnemon.cli.connect import call_server, first_items
 
     async def load_jobs(client: "Mnemon") -> list[dict[str, Any]]:
+        """Return the organization's jobs that match the options."""
         return await first_items(client.jobs(limit=min(limit, 200), status=status, kind=kind), limit)
 
     found = call_server(server, load_jobs)
@@ -63,6 +64,7 @@ def retry(
             raise Invalid("Name the jobs to retry, or retry every parked one: `mnemon jobs retry --parked`.")
 
     async def retry_jobs(client: "Mnemon") -> list[str]:
+        """Make the given or all parked jobs due now and return their ids."""
         # All ids first: a job that is retried leaves the list that the pages go through.
         wanted = job_ids or [str(job["id"]) async for job in client.jobs(status="parked")]
         for job_id in wanted:

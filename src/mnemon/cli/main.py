@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
-from mnemon.cli import keys, serve
+from mnemon.cli import keys, orgs, serve
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import err
 
@@ -28,7 +28,7 @@ app = typer.Typer(
 
 
 def _print_version(wanted: bool) -> None:
-    """Print the version and exit if the flag was given."""
+    """Print the version and exit if the flag `--version` was given."""
     if wanted:
         from importlib.metadata import version
 
@@ -55,6 +55,7 @@ COMMAND_MODULES = (
     "demo",
     "doctor",
     "engagement",
+    "evaluate",
     "jobs",
     "login",
     "mcp",
@@ -67,7 +68,7 @@ COMMAND_MODULES = (
 """Modules of this package whose `register` adds their commands."""
 
 serve.register(app)
-app.add_typer(keys.orgs, name="orgs")
+app.add_typer(orgs.orgs, name="orgs")
 app.add_typer(keys.keys, name="keys")
 for _name in COMMAND_MODULES:
     importlib.import_module(f"mnemon.cli.{_name}").register(app)
@@ -94,5 +95,5 @@ def _refuse_undecodable(arguments: Sequence[str], environment: Mapping[str, str]
 
 
 def _is_decoded(text: str) -> bool:
-    """Say whether an argument or variable could be decoded whole."""
+    """Say whether an argument or variable was decoded completely, without lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -83,13 +83,14 @@ async def _serve_tools(settings: "Settings", to: _ServeOptions) -> None:
         operator = _operator_caller(to, scope.persona_id)
 
         async def admit_operator() -> "McpCaller":
+            """Return the caller for the local operator, who has all grants."""
             return operator
 
         await serve_stdio(services, admit_operator)
 
 
 async def _key_caller(services: "Services", rate_limit: "RateLimit", to: _ServeOptions, key: str) -> "McpCaller":
-    """Authenticate the API key and return the caller whose scopes and person every tool call gets.
+    """Authenticate the API key and return the caller, whose scopes and person every tool call is limited to.
 
     Called for each request, so that a revoked key stops working while the process runs.
     """
@@ -101,7 +102,7 @@ async def _key_caller(services: "Services", rate_limit: "RateLimit", to: _ServeO
 
 
 def _operator_caller(to: _ServeOptions, persona_id: str | None) -> "McpCaller":
-    """Return a caller with all grants: whoever runs the command without a key has the database itself."""
+    """Return a caller with all grants, for a command that is run without a key."""
     from mnemon.access.audit import CLI_ACTOR
     from mnemon.access.grants import ALL_GRANTS
     from mnemon.mcp.caller import McpCaller

@@ -58,6 +58,7 @@ def remember(
         entity = _parse_entity(about)
 
     async def store_memory(client: "Mnemon") -> Any:
+        """Store the memory and return the response."""
         return await client.remember(
             content,
             type=kind.upper(),  # type: ignore[arg-type]  # the server refuses what is no type
@@ -98,6 +99,7 @@ def recall(
     kinds = ["memories", *(["messages"] if messages else [])]
 
     async def search_memories(client: "Mnemon") -> Any:
+        """Search the memories and return the response."""
         return await client.recall(
             query,
             limit=limit,

@@ -29,6 +29,7 @@ async def trimmed_heap() -> AsyncIterator[None]:
     libc.mallopt(_M_ARENA_MAX, _ARENAS)
 
     async def trim_forever() -> None:
+        """Trim the heap every 30 seconds until cancelled."""
         while True:
             await asyncio.sleep(TRIM_EVERY_S)
             await asyncio.to_thread(libc.malloc_trim, 0)  # takes milliseconds; ctypes releases the GIL

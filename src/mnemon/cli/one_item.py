@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def isolation_of(services: "Services") -> Isolation:
-    """Return how a worker starts this module: the command, and the settings to send it."""
+    """Return how a worker starts this module as a child: the command, and the settings to send it."""
     return Isolation(
         command=(sys.executable, "-P", "-m", "mnemon.cli.one_item"),  # -P: import nothing from the working directory
         opening={"settings": plain_values(services.settings), "database_url": services.db.url},

@@ -103,6 +103,7 @@ def _progress_reporter(bars: "Bars", org_id: str) -> "ReportProgress":
     task = bars.add_task(org_id, total=None)
 
     def update_bar(progress: "ReembedProgress") -> None:
+        """Show the progress in the organization's bar."""
         bars.update(task, completed=progress.done, total=progress.texts)
 
     return update_bar

@@ -40,6 +40,7 @@ def list_runs(
     from mnemon.cli.run_output import runs_table
 
     async def load_runs(client: "Mnemon") -> tuple[list[dict[str, Any]], dict[str, str]]:
+        """Return the runs that match the options, and the agents' names by id."""
         owner = (await find_agent(client, agent))["id"] if agent else None
         pages = client.runs(limit=min(limit, 200), agentId=owner, status=status)
         found = await first_items(pages, limit)
@@ -111,6 +112,7 @@ def follow_run(server: ServerOptions, begin: Callable[["Mnemon"], Awaitable[dict
     from mnemon.cli.connect import call_server
 
     async def watch_to_end(client: "Mnemon") -> tuple[dict[str, Any], str]:
+        """Start the run, print its events until it ends, and return it with its agent's name."""
         run_id = (await begin(client))["id"]
         await _print_events(client, run_id)
         return await _load_run(client, run_id)

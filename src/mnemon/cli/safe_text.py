@@ -25,14 +25,14 @@ def safe_text(text: str) -> str:
 
 
 def safe_markup(text: object) -> str:
-    """Return the text made safe and escaped for rich's markup, so that brackets in it neither style nor link."""
+    """Return the text safe for a terminal and escaped for Rich's markup, so that brackets are printed literally."""
     # Not marked with `reads_outside_text`: rich's pattern is quadratic in a run of backslashes. Only a command waits.
     return escape(safe_text(str(text)))
 
 
 @reads_outside_text
 def safe_json(text: str) -> str:
-    """Return JSON text in which every character that a terminal would execute is escaped; it parses to the same."""
+    """Return the JSON text with every character escaped that a terminal would execute; it parses to the same value."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _UNSAFE.search(text) else text
 
 

@@ -172,8 +172,8 @@ def migrate(
     data_dir: DataDirOption = None, database_url: DatabaseUrlOption = None, as_json: JsonOption = False
 ) -> None:
     """Apply pending migrations, finish an interrupted restore, and create the database if there is none."""
-    from mnemon.cli.services import ensure_database as found_url
     from mnemon.cli.services import (
+        ensure_database,
         finish_restore,
         migrate_to_current,
         print_finished_restore,
@@ -183,7 +183,8 @@ def migrate(
     settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
 
     async def apply_migrations() -> tuple[int, list[str], list[str]]:
-        async with found_url(settings, create=True) as url:
+        """Apply pending migrations; return how many, the tables without rights, and what a finished restore did."""
+        async with ensure_database(settings, create=True) as url:
             lacking = await tables_without_rights(settings, url)
             applied = await migrate_to_current(settings, url)
             return applied, lacking, await finish_restore(settings, url)

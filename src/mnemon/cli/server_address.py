@@ -39,12 +39,12 @@ class ServerAddress:
 
     @property
     def reachable_host(self) -> str:
-        """The host to connect to on this machine; loopback in place of one that means every interface."""
+        """Return the host to connect to on this machine: loopback if the server listens on every interface."""
         return EVERY_INTERFACE.get(self.host, self.host)
 
     @property
     def url(self) -> str:
-        """The server's URL for programs on the same machine."""
+        """Return the server's URL for programs on the same machine."""
         host = self.reachable_host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
@@ -60,7 +60,7 @@ class ServerAddress:
 
 
 def database_name(settings: "Settings") -> str:
-    """Return which database the settings name, without a password: a command must not answer from another one."""
+    """Return an identifier, without a password, of the database that the settings name, to compare two."""
     if settings.database_url is None:
         return EMBEDDED
     from psycopg.conninfo import conninfo_to_dict

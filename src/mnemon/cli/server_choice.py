@@ -66,7 +66,7 @@ class LocalServer:
 
 
 def takes_server(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options `--url`, `--key`, `--profile` and `--org`; it gets them as its argument `server`."""
+    """Return the command with options `--url`, `--key`, `--profile` and `--org`, passed as its argument `server`."""
     written = inspect.signature(command, eval_str=True)
     own = [one for one in written.parameters.values() if one.name != "server"]
     options = {"url": UrlOption, "key": KeyOption, "profile": ProfileOption, "org": KeyOrgOption}
@@ -80,6 +80,7 @@ def takes_server(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
+        """Call the command with its server options as the argument `server`."""
         where = ServerOptions(**{name: given.pop(name) for name in options})
         command(server=where, **given)
 
@@ -103,7 +104,7 @@ def choose_server(
     options: ServerOptions, environment: Mapping[str, str], load: Callable[[], Mapping[str, Profile]] = load_profiles
 ) -> RemoteServer | LocalServer:
     """Return the server that the options, the environment or a profile name; raise Invalid where they disagree."""
-    places = _places(options, environment, load)
+    places = _possible_servers(options, environment, load)
     url = next((one.url for one in places if one.url), None)
     # A profile's key is for its own server: it must not reach another one that was named beside it.
     key = next((one.key for one in places if one.key and (not one.is_profile or one.url == url)), None)
@@ -131,10 +132,10 @@ class _Place:
     is_profile: bool = False
 
 
-def _places(
+def _possible_servers(
     options: ServerOptions, environment: Mapping[str, str], load: Callable[[], Mapping[str, Profile]]
 ) -> list[_Place]:
-    """Return the places that may name a server and a key (options, environment, profiles), the first to count first."""
+    """Return the possible sources of a server and key (options, environment, profiles), the first to count first."""
     url, key, named = (environment.get(f"MNEMON_{name}", "").strip() or None for name in ("URL", "KEY", "PROFILE"))
     places = [_Place(url=options.url, key=options.key and options.key.strip())]
     if options.profile:

@@ -126,7 +126,7 @@ def _owner_url(settings: Settings, url: str) -> str:
 
 
 async def finish_restore(settings: Settings, url: str) -> list[str]:
-    """Apply what a restore has loaded but not applied yet to a migrated database; return what was done, in sentences.
+    """Apply the records of an unfinished restore to a migrated database; return what was done, in sentences.
 
     The table of it exists until all is applied, so this continues a restore that was killed at any moment.
     """

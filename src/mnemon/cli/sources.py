@@ -39,6 +39,7 @@ def sources(
         wanted = source
 
         async def load_memories(client: "Mnemon") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+            """Return the memories of the source, and the counts of the sources with its name."""
             said = await client.source_memories(user, wanted, limit=MAX_LISTED)
             names = {one["origin"] for one in said} or {wanted}
             counted = [one for one in await client.sources(user) if {one["origin"], _shown_name(one)} & names]
@@ -83,9 +84,10 @@ def withdraw(
     if not yes:
         # A call of its own, so that nothing is held open while a person thinks, and Ctrl-C reaches the question.
         counted = call_server(server, lambda client: client.preview_withdrawal(source, user, everyone=everyone))
-        typer.confirm(safe_text(_question(counted, user)), abort=True, err=True)
+        typer.confirm(safe_text(_confirmation_question(counted, user)), abort=True, err=True)
 
     async def withdraw_source(client: "Mnemon") -> dict[str, Any]:
+        """Withdraw the source under its exact name and return the receipt."""
         exact = (await client.preview_withdrawal(source, user, everyone=everyone))["source"]
         return await client.withdraw(exact, user, everyone=everyone)
 
@@ -96,11 +98,13 @@ def withdraw(
         _print_receipt(done)
 
 
-def _question(counted: dict[str, Any], user: str | None) -> str:
-    """Return the question to confirm a withdrawal, with the source's name and the counts of what it would change."""
+def _confirmation_question(counted: dict[str, Any], user: str | None) -> str:
+    """Return the question that asks to confirm a withdrawal, with the source's name and what it would change."""
     people = f"{counted['people']:,} people" if user is None else user
     name = _shown_name({"origin": counted["source"]})
-    versions = f"{_count(counted['versions'], 'past version')} and {_count(counted['todos'], 'open todo')}"
+    versions = (
+        f"{_count_with_noun(counted['versions'], 'past version')} and {_count_with_noun(counted['todos'], 'open todo')}"
+    )
     memories = "1 memory" if counted["memories"] == 1 else f"{counted['memories']:,} memories"
     what = f"{memories}, {versions}"
     return f"{name} said {what} about {people}. Withdraw all of it?"
@@ -115,11 +119,11 @@ def _shown_name(source: dict[str, Any]) -> str:
 
 def _counts_text(one: dict[str, Any]) -> str:
     """Return in one line how many memories and todos a source has, by state."""
-    held = f"{one['active']:,} active ({_count(one['claims'], 'claim')}), {one['archived']:,} archived"
-    return f"{held}, {one['past']:,} past, {_count(one['todos'], 'todo')}"
+    held = f"{one['active']:,} active ({_count_with_noun(one['claims'], 'claim')}), {one['archived']:,} archived"
+    return f"{held}, {one['past']:,} past, {_count_with_noun(one['todos'], 'todo')}"
 
 
-def _count(number: int, noun: str) -> str:
+def _count_with_noun(number: int, noun: str) -> str:
     """Return the number with its noun, in the plural unless it is 1."""
     return f"{number:,} {noun if number == 1 else f'{noun}s'}"
 
@@ -145,7 +149,7 @@ def _unlisted_text(found: list[dict[str, Any]], counted: list[dict[str, Any]], u
     if past:
         counts.append("1 past version of a memory" if past == 1 else f"{past:,} past versions")
     if todos:
-        counts.append(_count(todos, "open todo"))
+        counts.append(_count_with_noun(todos, "open todo"))
     if found:
         return f"Not listed: {' and '.join(counts)}." if counts else ""
     left = f"Still on record: {' and '.join(counts)}." if counts else "What it said was withdrawn, or is done."

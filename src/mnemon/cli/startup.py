@@ -71,7 +71,9 @@ def print_welcome(settings: Settings, port: int, *, key: str | None, link: str, 
     offline = "offline: rules, no language model" if settings.model == "offline" else settings.model
     before = safe_markup(prefix)
     # The URL is one that this machine can open: 0.0.0.0 itself is none.
-    everywhere = f" and at every other address of this machine ({settings.host})" if _everywhere(settings) else ""
+    everywhere = (
+        f" and at every other address of this machine ({settings.host})" if _listens_everywhere(settings) else ""
+    )
     out.print(
         f"[bold]Mnemon[/] answers at {_server_url(settings, port)}{safe_markup(everywhere)} · {offline}", soft_wrap=True
     )
@@ -90,7 +92,7 @@ def print_welcome(settings: Settings, port: int, *, key: str | None, link: str, 
     out.print(f"[dim]See it filled:[/] {before}mnemon demo", soft_wrap=True)
 
 
-def _everywhere(settings: Settings) -> bool:
+def _listens_everywhere(settings: Settings) -> bool:
     """Say whether the server listens on every network interface."""
     return settings.host in EVERY_INTERFACE
 

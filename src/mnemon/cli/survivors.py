@@ -34,26 +34,26 @@ class Survivor(Protocol):
         ...
 
     async def apply_to(self, services: "Services") -> str:
-        """Apply the records to the restored database, also where some are applied already; return what was done."""
+        """Apply the records to the restored database, skipping what was applied before; return what was done."""
         ...
 
 
 def _ledger_survivor() -> Survivor:
-    """Return what carries the ledger of forgotten data from the replaced database to the restored one."""
+    """Return the object that carries the ledger of forgotten data from the replaced database to the restored one."""
     from mnemon.custody.replay import LedgerCarryover
 
     return LedgerCarryover()
 
 
 def _revocation_survivor() -> Survivor:
-    """Return what carries the revocations of keys from the replaced database to the restored one."""
+    """Return the object that carries the revocations of keys from the replaced database to the restored one."""
     from mnemon.access.carryover import RevocationCarryover
 
     return RevocationCarryover()
 
 
 def _withdrawal_survivor() -> Survivor:
-    """Return what carries the withdrawals of sources from the replaced database to the restored one."""
+    """Return the object that carries the withdrawals of sources from the replaced database to the restored one."""
     from mnemon.memory.sources.survivor import WithdrawalSurvivor
 
     return WithdrawalSurvivor()
@@ -64,7 +64,7 @@ SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger_survivor, _revocation_s
 
 
 async def read_survivors(url: str, data_dir: Path, at: datetime, *, empty: bool) -> "list[CarriedRecords]":
-    """Return what must survive the restore, from the database to be replaced and the data directory.
+    """Return the records that must survive the restore, from the database to be replaced and the data directory.
 
     Includes what an interrupted restore had not yet applied to that database.
     """
@@ -75,7 +75,7 @@ async def read_survivors(url: str, data_dir: Path, at: datetime, *, empty: bool)
     for survivor in survivors:
         if not empty:
             await survivor.read_from(url)
-        _take_over_own(survivor, unfinished)
+        _give_own_records(survivor, unfinished)
     return [survivor.carried_records(data_dir, at) for survivor in survivors]
 
 
@@ -84,13 +84,13 @@ async def apply_survivors(services: "Services", carried: "Iterable[CarriedRecord
     records, notes = list(carried), []
     for make in SURVIVORS:
         survivor = make()
-        _take_over_own(survivor, records)
+        _give_own_records(survivor, records)
         notes.append(await survivor.apply_to(services))
     return notes
 
 
-def _take_over_own(survivor: Survivor, records: "Iterable[CarriedRecords]") -> None:
-    """Give the survivor the records of its own kind."""
+def _give_own_records(survivor: Survivor, records: "Iterable[CarriedRecords]") -> None:
+    """Give the survivor those of the records that are of its own kind."""
     for one in records:
         if one.subject == survivor.subject:
             survivor.take_over(one)

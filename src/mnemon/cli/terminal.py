@@ -39,7 +39,7 @@ def check_option_name(name: str | None) -> str | None:
 
 
 async def person_of(client: "Mnemon", user: str | None, persona: str | None) -> dict[str, Any]:
-    """Return the person, and the persona if there is one, as the client's calls take them.
+    """Return the person, and the persona if any, as keyword arguments for the client's calls.
 
     If nobody is named, the person is the one that the key is bound to, and DEFAULT_USER for any other key.
     """

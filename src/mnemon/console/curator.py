@@ -16,7 +16,7 @@ MAX_SHOWN = 50
 
 @page(router, "/curator", "curator.html", grant=Grant.MEMORY_READ)
 async def curator(visit: PageRequest) -> PageContent:
-    """Show each run: what was folded from what, archived and why, rejected and why, and by whom."""
+    """Show the page of the curator's runs: what each folded, archived and rejected, and why."""
     async with visit.tx() as tx:
         chosen = await load_person_filter(visit, tx)
         scope = visit.person_scope(chosen.user) if chosen.user else None
@@ -29,7 +29,7 @@ async def curator(visit: PageRequest) -> PageContent:
 
 @action(router, "/memories/{memory_id}/unfold", grant=Grant.MEMORY_WRITE)
 async def unfold(visit: PageRequest, form: dict[str, str], memory_id: str) -> ActionRedirect:
-    """Undo the fold: its fragments become active again, and the fold is archived."""
+    """Undo a fold: make its fragments active again and archive the fold."""
     async with visit.tx() as tx:
         scope = await scope_of_memory(tx, visit.org_scope, memory_id)
         undone = await unfold_memory(tx, scope, memory_id)

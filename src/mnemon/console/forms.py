@@ -33,7 +33,7 @@ class Refusal:
 
 
 def form_refusal(to: str, typed: Mapping[str, str], error: MnemonError, field: str = "") -> Refusal:
-    """Return a refused form (what was typed, why); an error that names no field is shown beside `field`."""
+    """Return a form's refusal: what was typed and why it failed; an error without a field is shown beside `field`."""
     faults: dict[str, str] = {}
     for one in error.faults:
         name = field_of(one.pointer)
@@ -60,7 +60,7 @@ class FormState:
     """One form of a page, new or refused; templates ask it for values and errors."""
 
     def __init__(self, to: str, refused: Refusal | None) -> None:
-        """Hold the refused form if it was sent to this address; else nothing is filled in."""
+        """Keep the refused form's values if it was sent to this address; else keep none."""
         self._refused = refused if refused is not None and refused.to == to else None
         self._faults = self._refused.faults if self._refused is not None else {}
 

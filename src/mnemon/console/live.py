@@ -80,7 +80,7 @@ async def _stream_changes(
         try:
             now = await _version_digest(visit, version_query, grant, argument)
         except (Unauthenticated, NotAllowed) as error:
-            yield _last(error)
+            yield _end_event(error)
             return
         if now is not None and now != seen:
             # A page without a last id has just been loaded: tell it the version, but do not make it reload.
@@ -94,10 +94,10 @@ async def _stream_changes(
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_INTERVAL_S):
                 await closing.wait()
-    yield _last(server_stops())
+    yield _end_event(server_stops())
 
 
-def _last(error: MnemonError) -> str:
+def _end_event(error: MnemonError) -> str:
     """Return the Server-Sent Event that tells the page why the stream ends."""
     return f"event: error\ndata: {json.dumps({'code': error.code, 'detail': error.detail})}\n\n"
 

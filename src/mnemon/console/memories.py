@@ -191,7 +191,7 @@ def _check_confirmation(form: dict[str, str]) -> None:
 
 
 async def _apply_bulk_edit(visit: PageRequest, tx: Tx, memory_id: str, deed: str) -> None:
-    """Do one bulk action (pin, archive, forget …) to one memory and put it on record."""
+    """Apply one bulk action (pin, archive, forget …) to one memory and record it in the audit log."""
     scope = await scope_of_memory(tx, visit.org_scope, memory_id)
     wanted = _BULK_EDITS[deed]
     if wanted is None:
@@ -202,7 +202,7 @@ async def _apply_bulk_edit(visit: PageRequest, tx: Tx, memory_id: str, deed: str
 
 
 async def _change_memory(visit: PageRequest, memory_id: str, wanted: MemoryEdit, deed: str) -> None:
-    """Store the edit of one memory in a transaction of its own and put it on record."""
+    """Store the edit of one memory in a transaction of its own and record it in the audit log."""
     async with visit.tx() as tx:
         scope = await scope_of_memory(tx, visit.org_scope, memory_id)
         await edit_memory(tx, scope, memory_id, wanted)

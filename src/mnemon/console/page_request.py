@@ -28,7 +28,7 @@ class PageRequest:
     """One request of a signed-in user: services, scopes, query parameters, form state."""
 
     def __init__(self, request: Request, principal: Principal, secret: str, *, at: str | None = None) -> None:
-        """Wrap the request of a session; `at` names another page whose address and query count instead."""
+        """Keep the request and its session's caller; `at` is the page whose address and query to use instead."""
         self.request = request
         self.principal = principal
         self.secret = secret
@@ -44,7 +44,7 @@ class PageRequest:
 
     @property
     def org_scope(self) -> Scope:
-        """The scope of the organization whose user is signed in."""
+        """Return the scope of the organization whose user is signed in."""
         return Scope(org_id=self.principal.org_id)
 
     def person_scope(self, user_id: str, persona_id: str | None = None) -> Scope:
@@ -52,7 +52,7 @@ class PageRequest:
         return person_scope(self.principal.org_id, user_id, persona_id)
 
     def asked(self, name: str, default: str = "") -> str:
-        """Return one of the page's query parameters, stripped; the default when it is missing."""
+        """Return one of the page's query parameters, stripped; the default if it is missing."""
         # PostgreSQL stores no NUL in a text.
         return self._words.get(name, default).replace("\0", "").strip()
 
@@ -67,8 +67,8 @@ class PageRequest:
         named = () if self.principal.org_id == LOCAL_ORG else ("--org", self.principal.org_id)
         return " ".join([command, *map(shlex.quote, (*words, *named))])
 
-    def sheet(self, to: str) -> FormState:
-        """Return the state of the form that is sent to this path, with what was typed if it was refused."""
+    def form_state(self, to: str) -> FormState:
+        """Return the state of the form that is posted to this path, with what was typed if it was refused."""
         return FormState(to, self.refused)
 
     @asynccontextmanager

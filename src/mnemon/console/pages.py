@@ -93,13 +93,13 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
         place = PageRoute(pattern=compile_path(path)[0], handler=handler, template=template, grant=grant)
         _PAGE_ROUTES.append(place)
 
-        async def shown(request: Request) -> Response:
-            """Answer a GET of the page, or of its `.json` twin."""
+        async def answer_get(request: Request) -> Response:
+            """Answer a GET of the page or of its `.json` twin."""
             return await _handle_errors(request, lambda: _serve_page(request, place))
 
         twin = "/index.json" if path == "/" else f"{path}.json"
         for address in (twin, path):  # the twin first: `{id}` also matches `id.json`
-            router.add_api_route(address, shown, methods=["GET"], include_in_schema=False)
+            router.add_api_route(address, answer_get, methods=["GET"], include_in_schema=False)
         return handler
 
     return register_page
@@ -120,11 +120,11 @@ def action(
         if undoes is not None:
             _UNDO_FORMS.append(UndoForm(path=compile_path(path)[0], query=undoes))
 
-        async def done(request: Request) -> Response:
+        async def answer_post(request: Request) -> Response:
             """Answer a POST of the form."""
             return await _handle_errors(request, lambda: _serve_action(request, handler, grant, template, field))
 
-        router.add_api_route(path, done, methods=["POST"], include_in_schema=False)
+        router.add_api_route(path, answer_post, methods=["POST"], include_in_schema=False)
         return handler
 
     return register_action
@@ -136,11 +136,11 @@ def download(router: APIRouter, path: str, *, grant: Grant) -> Callable[[Downloa
     def register_download(handler: DownloadHandler) -> DownloadHandler:
         """Add the download's route to the router; return the handler unchanged."""
 
-        async def sent(request: Request) -> Response:
-            """Answer a GET of the file."""
+        async def answer_get(request: Request) -> Response:
+            """Answer a GET of the file to download."""
             return await _handle_errors(request, lambda: _serve_download(request, handler, grant))
 
-        router.add_api_route(path, sent, methods=["GET"], include_in_schema=False)
+        router.add_api_route(path, answer_get, methods=["GET"], include_in_schema=False)
         return handler
 
     return register_download

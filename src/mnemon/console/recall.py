@@ -78,7 +78,7 @@ def _requested_rankings(visit: PageRequest) -> list[Ranking]:
 def _build_query(
     visit: PageRequest, text: str, vector: Any, ranking: Ranking, limit: int, as_of: datetime | None
 ) -> RecallQuery:
-    """Return the recall query for one ranking; memories alone unless messages are asked for too."""
+    """Return the recall query for one ranking, for memories and, if the page asks for them, messages."""
     kinds = frozenset(RecallKind) if visit.asked("kinds") == "both" else frozenset({RecallKind.MEMORIES})
     return RecallQuery(
         text=text,
@@ -136,7 +136,7 @@ def _hit_line(place: int, hit: RecallHit, bar: ScoreBar) -> dict[str, Any]:
 
 
 def _link_columns(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the two columns, each hit with its place in the other one added."""
+    """Return the two columns, with each hit's rank in the other column added."""
     if len(columns) == 2:
         places = [{line["found"].id: line["place"] for line in (*c["hits"], *c["below"])} for c in columns]
         for own, other in ((0, 1), (1, 0)):

@@ -167,7 +167,7 @@ def join_deltas(events: Sequence[RecordedEvent]) -> list[RunEventLine]:
 
 
 def return_path(form: dict[str, str], otherwise: str) -> str:
-    """Return the results page that the form names as the way back, else the other path."""
+    """Return the results page that the form names to go back to, else the other path."""
     # Only a results page: the field comes from the browser, and a redirect must not leave the console.
     asked = form.get("back", "")
     return asked if asked.startswith("/results/") else otherwise

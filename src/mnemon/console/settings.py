@@ -162,7 +162,7 @@ def _persona_fault(typed: str) -> str:
 
 @page(router, "/settings/privacy", "settings_privacy.html", grant=Grant.CUSTODY)
 async def privacy(visit: PageRequest) -> PageContent:
-    """Show the page of all people, each to export or to forget."""
+    """Show the page of all people, each with buttons to export or forget them."""
     async with visit.tx() as tx:
         people = await overview.list_people(tx, visit.org_scope, most=MAX_PEOPLE, words=visit.asked("q") or None)
     data = {"people": people, "most": MAX_PEOPLE, "q": visit.asked("q"), "user": visit.asked("user")}

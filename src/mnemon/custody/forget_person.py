@@ -54,7 +54,7 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
 
 
 async def _delete_work(tx: Tx, scope: Scope, names: Collection[str]) -> int:
-    """Delete the `work` rows that name the person or anything of theirs; return how many. Running work is lost."""
+    """Delete the `work` rows that name one of the person's ids; return how many. The result of running work is lost."""
     gone = 0
     for row in await tx.fetch_all(SQL["work"], org_id=scope.org_id):
         if names_person(row, names):

@@ -53,12 +53,12 @@ class Receipt:
 
     @property
     def total(self) -> int:
-        """How many rows the forgetting removed."""
+        """Return how many rows the forgetting removed."""
         return sum(self.removed.values())
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why something was kept, for each entry of the receipt's `kept`."""
+        """Return, for each table or column in the receipt's `kept`, why its rows were kept."""
         return {name: UNCHANGEABLE_REASON if "." in name else COMMON_NAME_REASON for name in self.kept}
 
     def stored_counts(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class LedgerEntry:
 
     @property
     def scope(self) -> Scope:
-        """The scope of the person whom the forgetting concerned."""
+        """Return the scope of the person whom the forgetting concerned."""
         return Scope(org_id=self.org_id, user_id=self.subject)
 
 

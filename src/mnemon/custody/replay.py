@@ -105,7 +105,7 @@ class LedgerCarryover:
         return CarriedRecords(subject=self.subject, at=at, found=self._found, gap=self._gap, rows=tuple(rows))
 
     def take_over(self, records: CarriedRecords) -> None:
-        """Add the entries that an unfinished restore kept, and go by what it knew of gaps."""
+        """Add the entries that an unfinished restore kept, and keep what it knew of missing records."""
         for plain in map(json.loads, records.rows):
             if plain["file"]:
                 self._from_file = target = self._from_file or {}
@@ -182,7 +182,7 @@ def _ledger_row(entry: LedgerEntry | None, *, file: bool) -> str:
 
 
 async def _load_backup_gap(services: Services) -> datetime | None:
-    """Return since when the restored database itself lacks the ledger, as its backup says; None if it does not."""
+    """Return since when the restored database lacks ledger entries, as its backup recorded; None if it lacks none."""
     async with services.db.tx(None) as tx:
         return await load_gap(tx, "forgettings")
 

@@ -55,7 +55,7 @@ class BackupArchive:
 
 
 async def find_tools(url: str, bin_dir: Path | None) -> Binaries:
-    """Return pg_dump and its like for this server: the bundled ones, or those on the PATH where the server is newer.
+    """Return the PostgreSQL programs (pg_dump, …) for this server: the bundled ones, or newer ones on the PATH.
 
     Raises Misconfigured where neither are new enough.
     """
@@ -100,7 +100,7 @@ async def dump_database(url: str, file: Path, tools: Binaries, report: ReportPro
 
 
 async def read_archive(file: Path, tools: Binaries) -> BackupArchive:
-    """Return what the archive file says about itself; raise Invalid for a file that `mnemon backup` did not write."""
+    """Return an archive file's table of contents; raise Invalid for a file that `mnemon backup` did not write."""
     listed = await _pg_restore_output(tools, file, "--list")
     tables = tuple(re.findall(r"^\d+; \d+ \d+ TABLE DATA public (\S+)", listed, re.MULTILINE))
     if "schema_migrations" not in tables:
@@ -300,7 +300,7 @@ async def load_gap(tx: Tx, subject: GapSubject) -> datetime | None:
 
 
 async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
-    """Insert into `restore_gaps` that the restored database lacks this subject's records; keep an earlier row."""
+    """Insert into `restore_gaps` that the restored database lacks these records since then; keep an earlier row."""
     await tx.execute(
         "insert into restore_gaps (subject, since) values (%(subject)s, %(since)s) on conflict (subject) do nothing",
         subject=subject,

@@ -205,7 +205,7 @@ def may_show_password(url: str) -> bool:
 
 
 def server_shortcoming(*, server_version: int, vector_version: str | None) -> str | None:
-    """Return what PostgreSQL or pgvector on the server lacks, as a sentence; None when both are new enough.
+    """Return why PostgreSQL or pgvector on the server is too old, as a sentence; None if both are new enough.
 
     `vector_version` is the installed version of pgvector, or else the one that can be installed.
     """

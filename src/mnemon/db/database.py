@@ -143,7 +143,7 @@ class Database:
             yield self._make_tx(transaction, None)
 
     def _make_tx(self, transaction: LazyTransaction, org_id: str | None) -> Tx:
-        """Return the transaction object that rooms use, stamped with the current time."""
+        """Return the transaction object that is passed to queries, stamped with the current time."""
         return Tx(
             transaction, org_id=org_id, now=self._clock.now(), priority=self.request_priority, attached=self.attached
         )
@@ -159,7 +159,7 @@ class Database:
         return statement.rows
 
     async def check_disk(self, within_s: float) -> None:
-        """Raise DatabaseDown while the database's disk is full; else note that it has room."""
+        """Raise DatabaseDown while the database's disk is full; else record that it is not."""
         async with self.tx(None, within_s=within_s) as tx:
             tx.defer("set local work_mem = '64kB'")
             await tx.fetch_all(_SPILL_TO_DISK_SQL)
@@ -182,7 +182,7 @@ class Database:
         ]
 
     def _session_statements(self) -> list[Statement]:
-        """Return the SET LOCALs that a pooler's connection needs; other connections were opened with them."""
+        """Return the SET LOCALs for a connection through a pooler; on other connections they were set at opening."""
         if self._prepared:
             return []
         return [plain_statement(f"SET LOCAL {name} = '{value}'") for name, value in SESSION_SETTINGS.items()]
@@ -218,7 +218,7 @@ class Database:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Raise errors of psycopg and the pool as ours inside the block; note a full disk or a hanging server."""
+        """Translate errors of psycopg and the pool inside the block; note a full disk or a server that hangs."""
         try:
             yield
         except NoConnection as error:

@@ -158,7 +158,7 @@ class LazyTransaction:
 
     @property
     def _has_begun(self) -> bool:
-        """Whether the transaction's BEGIN was sent, so that it is no longer among the deferred statements."""
+        """Say whether the transaction's BEGIN was sent, so that it is no longer among the deferred statements."""
         return self._begin[0] not in self._deferred
 
 
@@ -200,14 +200,14 @@ class StatementBatcher:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run_statement(self, statement: Statement) -> None:
-        """Queue a reader's statement for the next round and wait for its result."""
+        """Queue a reader's statement for the next round trip, and wait for its result."""
         waiter = asyncio.get_running_loop().create_future()
         self._queued.append((statement, waiter))
         await self._wait_or_send()
         await waiter
 
     async def _run_reader(self, reader: Coroutine[Any, Any, Any], left: "_OpenReaders") -> Any:
-        """Run one reader to its end; unless it is the last, let the others' statements go out."""
+        """Run one reader to its end, then let the other readers' statements be sent without it."""
         result = await reader
         left.number -= 1
         if left.number:  # when the last reader ends, the caller goes on in its place

@@ -48,7 +48,7 @@ class Migration:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the migration's SQL, by which a changed one is noticed."""
+        """Return the SHA-256 of the migration's SQL, by which a changed migration is noticed."""
         return sha256(self.sql.encode()).hexdigest()
 
 

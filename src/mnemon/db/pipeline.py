@@ -35,7 +35,7 @@ class RoundTimeout(psycopg.OperationalError):
     """The server did not answer a round in time; the connection is closed."""
 
     def __init__(self, seconds: float) -> None:
-        """Say after how many seconds the server had not answered."""
+        """Make the error of a round that the server did not answer within these seconds."""
         super().__init__(f"the server did not answer within {seconds:g} s")
         self.seconds = seconds
 
@@ -112,7 +112,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         self._own_prepared = PreparedStatements()
 
     async def run_round(self, *batch: Statement) -> None:
-        """Run the SQL statements in one round trip and store their rows in them; none after a failed one is run."""
+        """Run the SQL statements in one round trip and store their rows in them; after a failed one, run no more."""
         await self.send_round(self.bind_statements(*batch))
 
     def bind_statements(self, *batch: Statement) -> list[BoundStatement]:
@@ -131,7 +131,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                     statements.warn_slow([one.statement.sql for one in bound], seconds)
 
     async def _run_pipeline(self, bound: Sequence[BoundStatement]) -> None:
-        """Send the statements in one round and read the results; keep the record of prepared statements true."""
+        """Send the statements in one round and read the results; update the record of prepared statements."""
         pending = _PendingRound()
         try:
             self._write_round(bound, pending)
@@ -214,7 +214,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 pending.results.append(result)
 
     def _settle_prepared(self, pending: _PendingRound) -> None:
-        """Take back recorded PREPAREs that the server skipped: after an error it runs nothing more of a round."""
+        """Undo the record of PREPAREs that the server skipped: after an error it runs nothing more of a round."""
         if not pending.changes:
             return
         done = next(

@@ -67,17 +67,17 @@ class ConnectionPool:
 
     @property
     def open_count(self) -> int:
-        """How many database connections are open, lent or not."""
+        """Return how many database connections are open, lent or not."""
         return len(self._opened_at)
 
     @property
     def idle_count(self) -> int:
-        """How many open database connections are not lent."""
+        """Return how many open database connections are not lent."""
         return len(self._idle)
 
     @property
     def waiting_count(self) -> int:
-        """How many tasks wait for a database connection."""
+        """Return how many tasks wait for a database connection."""
         return len(self._waiting)
 
     def open(self) -> None:
@@ -155,7 +155,7 @@ class ConnectionPool:
         connection.pgconn.finish()  # what `close()` of the driver does, without an await
 
     def _open_wanted(self) -> None:
-        """Start opening as many connections as tasks wait for and the size allows; one while connecting fails."""
+        """Start opening connections for waiting tasks, within the pool's size; only one while connecting fails."""
         if self._closed or (self._failing_since is not None and self._connecting):
             return
         wanted = len(self._waiting) - len(self._connecting)
@@ -209,7 +209,7 @@ class ConnectionPool:
                 limit.reschedule(min(limit.when() or now, now + DOWN_WAIT_S))
 
     def _close_idle(self) -> None:
-        """Close connections that were idle for too long, but not the last one; run again when the next is due."""
+        """Close connections that were idle for too long, except the last one; schedule the next such check."""
         self._tidying = None
         while len(self._idle) > 1 and _loop_time() - self._idle[0][1] >= self._idle_s:
             self._close_connection(self._idle.popleft()[0])

@@ -29,7 +29,7 @@ def from_row(kind: type[T], row: Row, **values: Any) -> T:
 
 @cache
 def _columns_of(kind: Any, given: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, Converter], ...]]:
-    """Return the fields that come from columns, and those of them that are converted; worked out once for a caller."""
+    """Return the dataclass's fields that come from columns, and which of them to convert how; cached."""
     hints = get_type_hints(kind)
     columns = tuple(one.name for one in fields(kind) if one.name not in given)
     converters = ((name, _converter_for(hints[name])) for name in columns)
@@ -37,7 +37,7 @@ def _columns_of(kind: Any, given: tuple[str, ...]) -> tuple[tuple[str, ...], tup
 
 
 def _converter_for(hint: Any) -> Converter | None:
-    """Return what makes a value of this type from the driver's: an enum from text, a tuple from a list; else None."""
+    """Return the function that converts the driver's value to this type (enum, tuple); None if none is needed."""
     if get_origin(hint) in (Union, UnionType):
         options = [one for one in get_args(hint) if one is not NoneType]
         return _converter_for(options[0]) if len(options) == 1 else None

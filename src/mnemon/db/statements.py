@@ -43,7 +43,7 @@ def load_statements(package: str) -> Mapping[str, str]:
 
 
 def label_statement(label: str, sql: str) -> str:
-    """Return the SQL of a statement that stands in no `queries.sql`, after noting its label for the log."""
+    """Register a label for SQL that is in no `queries.sql`, for the log, and return the SQL."""
     _LABELS[sql] = label
     return sql
 
@@ -99,7 +99,7 @@ _MAX_LABELS = 5
 
 
 def warn_slow(statements: Sequence[str], seconds: float) -> None:
-    """Log a warning about a round that took longer than `SLOW_S`: which statements were in it, never their values."""
+    """Log a warning about a round that took longer than `SLOW_S`, naming its statements but not their values."""
     labels = list(dict.fromkeys(statement_label(sql) for sql in statements))
     shown = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
     log.warning(
@@ -142,7 +142,7 @@ class PreparedStatements:
         return key in self._names
 
     def plan_use(self, key: PreparedKey) -> tuple[bytes, list[StatementChange]]:
-        """Return the prepared statement's name and the PREPARE or DEALLOCATE to send first; count them as done."""
+        """Return the prepared statement's name and the PREPARE or DEALLOCATE to send first; record them as done."""
         known = self._names.get(key)
         if known is not None:
             self._names.move_to_end(key)

@@ -176,7 +176,7 @@ class Tx:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """Roll back to here what fails inside, and let the exception go on; the savepoint costs no round trip."""
+        """Roll back to this point if the block fails, then raise its exception; this costs no round trip."""
         self._savepoints += 1
         name = f"savepoint_{self._savepoints}"
         mark = plain_statement(f"SAVEPOINT {name}")

@@ -23,7 +23,7 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Length of the embedder's vectors; 0 for an endpoint of an unknown model that has not answered yet."""
+        """Return the length of the embedder's vectors; 0 for an unknown model's endpoint that has not answered yet."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
@@ -54,7 +54,7 @@ class CachedEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of the embedder's vectors."""
+        """Return the length of the embedder's vectors."""
         return self._embedder.dimension
 
     async def close(self) -> None:

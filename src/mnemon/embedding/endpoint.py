@@ -45,7 +45,7 @@ class EmbeddingCall:
     """One request to the endpoint, with all its tries."""
 
     def __init__(self, model: str, texts: int) -> None:
-        """Start the time of a request for the vectors of this many texts."""
+        """Begin to time a request for the vectors of this many texts."""
         self._began = time.monotonic()
         self._model = model
         self._texts = texts
@@ -55,7 +55,7 @@ class EmbeddingCall:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the embedding request began, all tries included."""
+        """Return the seconds since the embedding request began, all tries included."""
         return time.monotonic() - self._began
 
     @contextmanager

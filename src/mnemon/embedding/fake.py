@@ -16,7 +16,7 @@ class FakeEmbedder:
     """Hashes each word into four positions of the vector."""
 
     def __init__(self, *, dimension: int = FAKE_DIMENSION) -> None:
-        """Make vectors of this length."""
+        """Make a fake embedder whose vectors have this length."""
         self.dimension = dimension
         self.model = f"fake-{dimension}"
 

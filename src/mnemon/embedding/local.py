@@ -7,7 +7,7 @@ the wrong folder and then on the internet.
 import asyncio
 import threading
 from collections.abc import Sequence
-from functools import cached_property
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ MAX_INLINE_CHARS = 5_000
 
 
 class LocalEmbedder:
-    """Averages token vectors. Loads its 16 MB on first use, in about 0.2 s."""
+    """Averages token vectors. Loads its 16 MB on first use, in about 0.2 s, once for all embedders of a process."""
 
     model = LOCAL_MODEL
     dimension = LOCAL_DIMENSION
@@ -66,23 +66,37 @@ class LocalEmbedder:
         # The sum does for the mean: both have the same direction, and the length is scaled to 1.
         return scale_to_unit(made)
 
-    @cached_property
+    @property
     def _weights(self) -> np.ndarray:
-        """The token vectors, loaded from the file at first use."""
-        from safetensors.numpy import load_file
+        """Return the vectors of all tokens, loaded from the file at first use."""
+        return _load_weights(self._weights_path)
 
-        weights: np.ndarray = load_file(self._weights_path)["embedding.weight"]
-        return weights
-
-    @cached_property
+    @property
     def _tokenizer(self) -> "Tokenizer":
-        """The tokenizer, loaded at first use, without padding or truncation."""
-        from tokenizers import Tokenizer
+        """Return the tokenizer, loaded at first use, without padding or truncation."""
+        return _load_tokenizer(self._tokenizer_path)
 
-        tokenizer = Tokenizer.from_file(str(self._tokenizer_path))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return tokenizer
+
+# Kept for the process, not for one embedder: the files never change, and several servers in a process share them.
+@lru_cache(maxsize=1)
+def _load_weights(path: Path) -> np.ndarray:
+    """Return the token vectors in the file, which nobody may write to."""
+    from safetensors.numpy import load_file
+
+    weights: np.ndarray = load_file(path)["embedding.weight"]
+    weights.setflags(write=False)
+    return weights
+
+
+@lru_cache(maxsize=1)
+def _load_tokenizer(path: Path) -> "Tokenizer":
+    """Return the tokenizer in the file, without padding or truncation."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def _model_file(folder: str, name: str) -> Path:

@@ -64,11 +64,11 @@ class MiniLmEmbedder:
         with self._one_at_a_time:
             for start in range(0, len(order), BATCH_SIZE):
                 places = order[start : start + BATCH_SIZE]
-                made[places] = self._mean_pool([texts[place] for place in places])
+                made[places] = self._sum_token_vectors([texts[place] for place in places])
         return scale_to_unit(made)
 
-    def _mean_pool(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the sum of each text's token vectors, padding left out."""
+    def _sum_token_vectors(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the sum of each text's token vectors, without those of padding."""
         # Cut before it is tokenized: only MAX_TOKENS count, and the work on the rest would be lost.
         encoded = self._tokenizer.encode_batch([text[: MAX_TOKENS * 20] for text in texts])
         ids = np.array([one.ids for one in encoded], dtype=np.int64)
@@ -80,7 +80,7 @@ class MiniLmEmbedder:
 
     @cached_property
     def _onnx_session(self) -> Any:
-        """The ONNX model, loaded at first use, on one CPU thread."""
+        """Return the ONNX model, loaded at first use, on one CPU thread."""
         # Imported by name, because the extra may not be installed where types are checked.
         onnxruntime = import_module("onnxruntime")
         options = onnxruntime.SessionOptions()
@@ -89,7 +89,7 @@ class MiniLmEmbedder:
 
     @cached_property
     def _tokenizer(self) -> Any:
-        """The tokenizer, loaded at first use, with padding and truncation at MAX_TOKENS."""
+        """Return the tokenizer, loaded at first use, with padding and truncation at MAX_TOKENS."""
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_path))

@@ -36,7 +36,7 @@ def add_unknown(applier: ProposalApplier, question: UnknownProposal) -> None:
 
 
 def answer_unknown(applier: ProposalApplier, answer: AnswerProposal) -> None:
-    """Close an unknown of the engagement with the quote that answers it; reject it without such a quote."""
+    """Close an unknown with the quote that answers it; reject the answer if there is no such quote."""
     what = f"answered: {answer.unknown}"
     named = gates.normalize_words(answer.unknown)
     # By its words too: a model may name an unknown by its question instead of its id.
@@ -107,7 +107,7 @@ def apply_proposal(
     rules: EngagementRules,
     new_id: NewId,
 ) -> ProposalOutcome:
-    """Apply the proposal to the document, effects in order; `heard` counts the turns with content, this one too."""
+    """Return the outcome of applying a proposal to the document; `heard` counts the turns with content so far."""
     applier = ProposalApplier(
         document=document or Engagement(), turn=turn, heard=heard, seq=seq, rules=rules, new_id=new_id
     )
@@ -122,7 +122,7 @@ def apply_proposal(
     for archive in proposal.archive:
         hypotheses.archive_hypothesis(applier, archive)
     for named in proposal.would_resolve:
-        hypotheses.name_resolution(applier, named)
+        hypotheses.record_resolution(applier, named)
     for question in proposal.unknowns:
         add_unknown(applier, question)
     for answer in proposal.answered:

@@ -116,12 +116,12 @@ async def redact_quote(
 
 
 async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
-    """Replace the document by the fold of the current journal."""
+    """Recompute the stored engagement document from its journal."""
     await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope), "a forgotten quote")
 
 
 async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement, whose: str) -> int:
-    """Fold the journal, tell what was withdrawn, reopen findings without support, and store a new version.
+    """Refold the journal into a new version, note what was withdrawn, reopen unsupported findings.
 
     Return how many entries were deleted because their claim is gone.
     """
@@ -165,14 +165,14 @@ def _is_repeating(entry: EngagementEntry, text: str) -> bool:
 
 
 def _may_derive(entry: EngagementEntry, text: str) -> bool:
-    """Say whether an entry of the same turn may be the text reworded: it shares a telling word or number."""
-    telling = _telling_words(text)
-    return any(telling & _telling_words(part) for part in _entry_texts(entry))
+    """Say whether an entry of the same turn may reword the text: they share a distinctive word or number."""
+    telling = _distinctive_words(text)
+    return any(telling & _distinctive_words(part) for part in _entry_texts(entry))
 
 
 @reads_outside_text
-def _telling_words(text: str) -> set[str]:
-    """Return the text's words of five letters and more, and those with a digit, apart from common ones."""
+def _distinctive_words(text: str) -> set[str]:
+    """Return the text's distinctive words: those of five letters and more, or with a digit, except common ones."""
     numbered = (word for word in _WORD_PATTERN.findall(text) if any(sign.isdigit() for sign in word))
     return {word.casefold() for word in (*_LONG_WORD.findall(text), *numbered)} - _COMMON_WORDS
 

@@ -61,7 +61,7 @@ def text_fault(field: str, text: str, sources: Iterable[str], longest: int = MAX
 
 
 def hypothesis_fault(form: HypothesisProposal, sources: Iterable[str]) -> str | None:
-    """Return why a proposed hypothesis is rejected; None when it is a claim and says what would show it wrong."""
+    """Return why a proposed hypothesis is rejected; None if it is a claim and says what would falsify it."""
     statement, falsified_by = collapse_spaces(form.statement), collapse_spaces(form.falsified_by)
     shared = tuple(sources)
     if fault := text_fault("statement", statement, shared):
@@ -105,9 +105,9 @@ def evidence_line(
     # in the next (decision 6). The support gate then wants them in the quoted sentence.
     fault = (
         text_fault("line", line, (passage.text,))
-        or _named("support gate", support_fault(line, [quotation], StatementKind.LINE, subject))
-        or _named("relevance gate", _relevance_fault(statement, line, quotation.text))
-        or _named("relevance gate", stance_fault(statement, sentence, piece.stance))
+        or _with_gate_name("support gate", support_fault(line, [quotation], StatementKind.LINE, subject))
+        or _with_gate_name("relevance gate", _relevance_fault(statement, line, quotation.text))
+        or _with_gate_name("relevance gate", stance_fault(statement, sentence, piece.stance))
     )
     if fault:
         return fault
@@ -131,10 +131,12 @@ def evidence_line(
 
 
 def _relevance_fault(statement: str, line: str, quote: str) -> str | None:
+    """Return a reason for rejection if evidence and quote share no content word with the statement; else None."""
     if bears_on(statement, line, quote):
         return None
     return f"the evidence does not speak of “{statement[:80]}”: they share no word that says anything"
 
 
-def _named(gate: str, fault: str | None) -> str | None:
+def _with_gate_name(gate: str, fault: str | None) -> str | None:
+    """Return the fault with the name of the gate that found it in front; None stays None."""
     return None if fault is None else f"{gate}: {fault}"

@@ -26,7 +26,7 @@ from mnemon.evidence.confidence import EvidenceLine, Stance, round_confidence
 
 
 def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
-    """Form a hypothesis with the evidence that passes; one that is on record gets the evidence instead.
+    """Form a hypothesis with the evidence that passes the gates; if it is on record, add the evidence to that.
 
     An archived one comes back with the evidence it had, under its own id.
     """
@@ -54,7 +54,7 @@ def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
 
 
 def _claims_on_record(applier: ProposalApplier, statement: str) -> tuple[Hypothesis | None, Hypothesis | None]:
-    """Return the hypothesis or finding that claims the same, in the same or other words, and the archived one."""
+    """Return the stored hypothesis or finding that claims the same in any words, and the archived one that does."""
     words = gates.normalize_words(statement)
     alike = [
         each
@@ -67,6 +67,7 @@ def _claims_on_record(applier: ProposalApplier, statement: str) -> tuple[Hypothe
 
 
 def _append_hypothesis(applier: ProposalApplier, statement: str, falsified_by: str, lines: list[EvidenceLine]) -> None:
+    """Append a new hypothesis with its evidence lines to the engagement."""
     hypothesis_id = applier.new_id("hyp")
     applier.append_delta(
         HypothesisFormed(hypothesis=hypothesis_id, statement=statement, falsified_by=falsified_by),
@@ -78,7 +79,7 @@ def _append_hypothesis(applier: ProposalApplier, statement: str, falsified_by: s
 
 
 def _restore_hypothesis(applier: ProposalApplier, archived: Hypothesis, lines: list[EvidenceLine]) -> None:
-    """Take an archived hypothesis out of the archive with its evidence, if something new is said of it."""
+    """Take an archived hypothesis out of the archive with its evidence, if there is new evidence."""
     new = [line for line in lines if not any(line.is_repeat_of(other) for other in archived.evidence)]
     # A retried reflection brings what the hypothesis had when it was archived.
     if not new:
@@ -94,7 +95,7 @@ def _restore_hypothesis(applier: ProposalApplier, archived: Hypothesis, lines: l
 
 
 def add_evidence(applier: ProposalApplier, added: AddedEvidence) -> None:
-    """Add proposed evidence to the hypothesis or finding it names; reject it for an unknown or archived one."""
+    """Add proposed evidence to the hypothesis or finding that it names; reject it for an unknown or archived one."""
     what = f"evidence: {added.line}"
     hypothesis = applier.find_hypothesis(added.hypothesis)
     if hypothesis is None:
@@ -152,8 +153,8 @@ def _archiving_fault(applier: ProposalApplier, hypothesis: Hypothesis, supersede
     return None
 
 
-def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None:
-    """Record what would settle a hypothesis' mixed evidence; an older turn never overwrites a newer one."""
+def record_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None:
+    """Record what would resolve a hypothesis' mixed evidence; an older turn never overwrites a newer one."""
     what = f"wouldResolve: {named.text}"
     hypothesis = applier.find_hypothesis(named.hypothesis)
     text = gates.collapse_spaces(named.text)
@@ -197,7 +198,7 @@ def _accepted_lines(applier: ProposalApplier, statement: str, pieces: list[Evide
 def _accept_resolutions(
     applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence, line: EvidenceLine
 ) -> tuple[str, ...]:
-    """Return the outstanding contradictions that the evidence names and may resolve; reject all other ids it names."""
+    """Return the outstanding contradictions that the evidence names and may resolve; reject other ids it names."""
     # A resolution that names anything else is reported, but the evidence itself still counts.
     outstanding = {one.id: one for one in outstanding_contradictions(hypothesis.evidence)}
     if added.resolves and added.stance is not Stance.SUPPORTS:
@@ -219,7 +220,7 @@ def _accept_resolutions(
 
 
 def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) -> None:
-    """Add the line to the hypothesis unless it repeats one or there is no room; reopen a finding it contradicts."""
+    """Add the evidence line to the hypothesis, unless repeated or full; reopen a finding that it contradicts."""
     hypothesis = applier.document.find_hypothesis(hypothesis_id)
     assert hypothesis is not None
     if any(line.is_repeat_of(other) for other in hypothesis.evidence):
@@ -246,5 +247,5 @@ def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) 
 
 
 def _set_last_reason(applier: ProposalApplier, reason: str) -> None:
-    """Set the reason of the last journal entry, which is known only after its effect."""
+    """Set the reason of the last journal entry, once the entry's effect is known."""
     applier.entries[-1] = replace(applier.entries[-1], reason=reason)

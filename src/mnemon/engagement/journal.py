@@ -195,7 +195,7 @@ def fold_entries(entries: Iterable[EngagementEntry], start: Engagement | None = 
 
 
 def apply_entry(document: Engagement | None, entry: EngagementEntry) -> Engagement:
-    """Return the engagement document after one more journal entry; one that no longer applies changes nothing."""
+    """Return the engagement after one more journal entry; an entry that no longer applies changes nothing."""
     before = document or Engagement()
     after = replace(before, changed_in_week=before.changed_in_week + 1)
     delta = entry.delta
@@ -262,7 +262,7 @@ _EVENTS: dict[type[HypothesisChange], HypothesisEvent] = {
 
 
 def _settle_contradiction(hypothesis: Hypothesis, delta: ContradictionSettled) -> Hypothesis:
-    """Mark the contradiction as settled, and move to the stage that the evidence gives."""
+    """Return the hypothesis with the contradiction settled, in the stage that its evidence gives."""
     evidence = tuple(
         replace(line, settled_note=delta.note)
         if line.id == delta.evidence and line.stance is Stance.CONTRADICTS
@@ -274,7 +274,7 @@ def _settle_contradiction(hypothesis: Hypothesis, delta: ContradictionSettled) -
 
 
 def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypothesis:
-    """Return the hypothesis with the line added, unless its id is known, in the stage that its evidence implies."""
+    """Return the hypothesis with the evidence line added, unless its id is known, in the resulting stage."""
     if any(line.id == delta.evidence.id for line in hypothesis.evidence):
         return hypothesis
     evidence = (*hypothesis.evidence, delta.evidence)
@@ -284,7 +284,7 @@ def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypo
 
 
 def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownAsked | UnknownAnswered) -> Engagement:
-    """Return the document with the unknown or its first answer added; an answer drops the oldest above the limits."""
+    """Return the document with an unknown or its first answer added; answered ones above the limit are dropped."""
     if isinstance(delta, UnknownAsked):
         if any(each.id == delta.unknown for each in document.unknowns):
             return document

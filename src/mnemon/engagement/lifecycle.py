@@ -59,7 +59,7 @@ def next_stage(stage: HypothesisStage, event: HypothesisEvent) -> HypothesisStag
 
 
 def evidence_event(evidence: tuple[EvidenceLine, ...]) -> HypothesisEvent:
-    """Return the event that evidence amounts to: `revise` while a contradiction is outstanding, else `collect`."""
+    """Return the event that the evidence causes: `revise` while a contradiction is outstanding, else `collect`."""
     return HypothesisEvent.REVISE if outstanding_contradictions(evidence) else HypothesisEvent.COLLECT
 
 
@@ -95,20 +95,20 @@ def confidence_of(hypothesis: Hypothesis) -> float:
 
 
 def counting_support(hypothesis: Hypothesis) -> tuple[EvidenceLine, ...]:
-    """Return the supporting lines that have a weight."""
+    """Return the supporting evidence lines whose weight is not zero."""
     weights = line_weights(hypothesis.evidence)
     return tuple(line for line in hypothesis.evidence if line.stance is Stance.SUPPORTS and weights[line.id] > 0)
 
 
 def are_independent(one: EvidenceLine, other: EvidenceLine) -> bool:
-    """Say whether two lines support a claim independently: of two people through two tellers, or of two days."""
+    """Say whether two lines support a claim independently: by two people and tellers, or on two days."""
     if one.turn_id != other.turn_id and one.at.date() != other.at.date():
         return True
     return one.told_by != other.told_by and not are_one_person(one.identity, other.identity)
 
 
 def promotion_fault(hypothesis: Hypothesis, threshold: float) -> str | None:
-    """Return what the evidence lacks to make the claim a finding; None when it lacks nothing."""
+    """Return what the evidence lacks to make the claim a finding; None if it suffices."""
     value = confidence_of(hypothesis)
     if not value > threshold:
         return f"confidence {value:.2f} is not above {threshold:g}"
@@ -137,7 +137,7 @@ def is_still_supported(finding: Hypothesis) -> bool:
 
 
 def is_proposed_for_archive(hypothesis: Hypothesis) -> bool:
-    """Say whether the evidence leaves so little of an open claim that it should be archived."""
+    """Say whether an open claim's confidence is so low that it should be archived."""
     return hypothesis.is_open and confidence_of(hypothesis) < ARCHIVE_BELOW
 
 
@@ -149,7 +149,7 @@ def resolution_text(hypothesis: Hypothesis) -> str | None:
 
 
 def format_source(finding: Hypothesis) -> str:
-    """Return the name and date of a finding's strongest supporting line, the latest of equals; empty without."""
+    """Return the name and date of a finding's strongest supporting line; empty if it has none."""
     support = [line for line in finding.evidence if line.stance is Stance.SUPPORTS]
     if not support:
         return ""
@@ -159,5 +159,5 @@ def format_source(finding: Hypothesis) -> str:
 
 
 def format_line_source(line: EvidenceLine) -> str:
-    """Return whose words a line holds and of when: the day that they name, or else the day they were said."""
+    """Return whose words an evidence line quotes and their date: the one they name, or when they were said."""
     return f"{line.source}, {line.event_date or line.at.date():%Y-%m-%d}"

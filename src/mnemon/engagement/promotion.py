@@ -37,7 +37,7 @@ def promotion_entries(
 
 
 def promote_ready(applier: ProposalApplier) -> None:
-    """Promote the hypotheses that the evidence now supports."""
+    """Promote to findings the hypotheses whose evidence now passes the promotion gate."""
     entries, withheld = promotion_entries(
         applier.document, applier.rules.promotion_threshold, applier.turn, applier.seq
     )
@@ -67,5 +67,5 @@ def reopening_entries(document: Engagement, now: datetime, seq: int, changed: Co
 
 
 def system_entry(seq: int, now: datetime, delta: EngagementDelta, reason: str) -> EngagementEntry:
-    """Return an entry that no person's turn caused."""
+    """Return a journal entry made by the system, not by a person's turn."""
     return EngagementEntry(seq=seq, at=now, turn_id=None, user_id=None, who=SYSTEM_AUTHOR, reason=reason, delta=delta)

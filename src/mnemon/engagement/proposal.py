@@ -19,7 +19,7 @@ class _ProposalModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, given: Any) -> Any:
-        """Return a model's answer without its nulls, which models write for what they leave out."""
+        """Return a model's answer without nulls, which models write for what they leave out."""
         return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
@@ -108,12 +108,12 @@ class EngagementProposal(_ProposalModel):
     @model_validator(mode="before")
     @classmethod
     def _move_new_evidence(cls, given: Any) -> Any:
-        """Move evidence for `N1`, the first new hypothesis, into that hypothesis; the schema that is sent is flat."""
+        """Move evidence for `N1`, the first new hypothesis, into that hypothesis, since the schema sent is flat."""
         return _with_new_evidence(given) if isinstance(given, dict) else given
 
 
 def _with_new_evidence(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer with evidence that names a new hypothesis inside it, where it is read."""
+    """Return the answer with the evidence for a new hypothesis moved into that hypothesis."""
     formed, evidence = given.get("form"), given.get("evidence")
     if not isinstance(formed, list) or not isinstance(evidence, list):
         return given
@@ -135,7 +135,7 @@ def _with_new_evidence(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_list(given: Any) -> list[Any]:
-    """Return a list as it is, and anything else as an empty one."""
+    """Return a list unchanged, and any other value as an empty list."""
     return given if isinstance(given, list) else []
 
 

@@ -42,7 +42,7 @@ class ProposalApplier:
     skipped: int = 0
 
     def __post_init__(self) -> None:
-        """Derive the turn's passages that a proposal may quote, and their texts."""
+        """Collect the turn's passages that a proposal may quote, and their texts."""
         self.passages = quotable_passages(self.turn)
         self.spoken = tuple(passage.text for passage in self.passages)
 
@@ -67,11 +67,11 @@ class ProposalApplier:
         self.document = apply_entry(self.document, entry)
 
     def reject(self, what: str, why: str) -> None:
-        """Record one piece of the proposal as rejected, with the reason, for the section's report."""
+        """Record a part of the proposal as rejected, with the reason."""
         self.rejected.append(Rejection(what=gates.storable_line(what)[:160], why=why))
 
     def find_hypothesis(self, named: str) -> Hypothesis | None:
-        """Return the hypothesis of that id, or else of that statement, preferably not archived; None without."""
+        """Return the hypothesis with that id or statement, preferably not archived; None without one."""
         by_id = self.document.find_hypothesis(named.strip())
         if by_id is not None:
             return by_id
@@ -84,19 +84,19 @@ class ProposalApplier:
         )
 
     def evidence_line(self, piece: EvidenceProposal, statement: str) -> EvidenceLine | str:
-        """Return the piece as evidence for the statement, or the reason it is rejected."""
+        """Return a proposed piece as an evidence line for the statement, or the reason why it is rejected."""
         on_record = sources_on_record(self.document)
         return gates.evidence_line(piece, statement, self.turn, self.passages, self.new_id, on_record)
 
     def recorded_texts(self) -> Iterator[str]:
-        """Yield the sentences on record, each of which passed the gates."""
+        """Yield the stored sentences of the engagement, each of which passed the gates."""
         for each in self.document.hypotheses:
             yield each.statement
             yield from (f"{line.source} {line.line} {line.quote}" for line in each.evidence)
         yield from (each.question for each in self.document.unknowns)
 
     def known_texts(self) -> tuple[str, ...]:
-        """Return the texts whose figures a sentence without a quote may use: this turn's, and stored evidence."""
+        """Return the texts whose figures an unquoted sentence may use: this turn's, and stored evidence."""
         return (
             *self.spoken,
             *(line.quote for each in self.document.hypotheses for line in each.evidence),

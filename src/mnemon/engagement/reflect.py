@@ -29,7 +29,7 @@ from mnemon.event_loop import run_off_loop
 from mnemon.evidence.confidence import round_confidence
 from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.section import Brief, BriefItem, Section, SectionResult, number_handles
-from mnemon.sessions.people import takes_part_in_engagement
+from mnemon.sessions.organization import takes_part_in_engagement
 from mnemon.settings import Settings
 from mnemon.turn import Turn
 from mnemon.untrusted_text import reads_outside_text
@@ -49,7 +49,7 @@ _NOT_KNOWN = re.compile(r"\b(?:don['’]t|do\s+not)\s+know\b", re.IGNORECASE)
 
 @reads_outside_text
 def read_unknowns(turn: Turn) -> EngagementProposal:
-    """Return as a proposal the questions a person calls open with a reason, found by rules, in their words."""
+    """Return a proposal of unknowns: questions that the person calls open, found by rules, in their words."""
     unknowns = []
     for part in _SENTENCE_PATTERN.findall(turn.user_text):
         # White space is collapsed and the length bounded: on a long run of spaces the pattern takes quadratic time.
@@ -90,22 +90,22 @@ class EngagementSection:
     schema = ENGAGEMENT_SCHEMA
 
     def __init__(self, rules: EngagementRules | None = None) -> None:
-        """Make the reflection's engagement section with the thresholds of its gates; without any, the default ones."""
+        """Keep the thresholds of the engagement's gates; without any, the default ones."""
         self._rules = rules or EngagementRules()
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return instructions and engagement for the model that reflects on the turn; None if it has no part."""
+        """Return instructions with the current engagement; None if the turn has no part in it."""
         if not await _may_enter(tx, turn):
             return None
         stored = await store.load_engagement(tx, turn.scope)
         return make_brief(stored)
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Return the reflection's answer without a model: the open questions that rules find in the turn."""
+        """Return the open questions that rules find in the turn, in place of a model's answer."""
         return EngagementReflection(engagement=read_unknowns(turn))
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Store what passes the checks in the engagement and its journal; a second time it changes nothing."""
+        """Store what passes the gates in the engagement and its journal; applying it again changes nothing."""
         assert isinstance(answer, EngagementReflection)
         # Asked again in this transaction: the persona's setting may have changed since the brief.
         if not await _may_enter(tx, turn):
@@ -139,7 +139,7 @@ SECTIONS: tuple[Section, ...] = (EngagementSection(),)
 
 
 def make_sections(settings: Settings) -> tuple[Section, ...]:
-    """Return the part of the reflection on a turn that updates the engagement, with the settings' thresholds."""
+    """Return the reflection's section that updates the engagement, with the settings' thresholds."""
     rules = EngagementRules(
         promotion_threshold=settings.promotion_threshold, first_hypothesis_turns=settings.first_hypothesis_turns
     )
@@ -147,14 +147,14 @@ def make_sections(settings: Settings) -> tuple[Section, ...]:
 
 
 async def _may_enter(tx: Tx, turn: Turn) -> bool:
-    """Say whether the turn may change the engagement: a person spoke, not in confidence, to a persona in it."""
+    """Say whether the turn may change the engagement: the person spoke, not in confidence, to a persona in it."""
     if not turn.user_text.strip() or is_confidential_turn(turn):
         return False
     return await takes_part_in_engagement(tx, turn.scope)
 
 
 def make_brief(stored: StoredEngagement) -> Brief:
-    """Return what the reflection asks about the engagement: its week, and what is held, each line under a handle."""
+    """Return the engagement section's prompt parts: instructions, the week, and every line with its handle."""
     document = stored.document or Engagement()
     row = week.week_rules(document.week)
     turns = f"{stored.heard} user turns with content so far"
@@ -183,7 +183,7 @@ def make_brief(stored: StoredEngagement) -> Brief:
 
 
 def _hypothesis_items(one: Hypothesis, handles: Mapping[str, str], place: int) -> Iterator[BriefItem]:
-    """Yield a hypothesis and its evidence as lines of the prompt; `place` is that of the first."""
+    """Yield a hypothesis and its evidence as lines of the prompt; `place` is the position of the first."""
     if one.stage is HypothesisStage.ARCHIVED:
         yield BriefItem(text=f"- {handles[one.id]} archived: {one.statement} (archived: {one.note})")
         return

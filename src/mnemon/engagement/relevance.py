@@ -72,11 +72,12 @@ _SMALL_TALK = stem_words(
 
 @reads_outside_text
 def content_stems(text: str) -> frozenset[str]:
-    """Return the stems by which a text is recognized: no grammar, no figures, no light verbs."""
-    return frozenset(_stems(text)) - _NO_CONTENT
+    """Return the stems of a text's content words: no grammar, no figures, no light verbs."""
+    return frozenset(_iterate_stems(text)) - _NO_CONTENT
 
 
-def _stems(text: str) -> Iterator[str]:
+def _iterate_stems(text: str) -> Iterator[str]:
+    """Yield the stem of each content word; of text without spaces, each pair of characters."""
     for found in _WORD.finditer(text):
         word = found[0].casefold().replace("’", "'").removesuffix("'s")
         unspaced = _UNSPACED.search(word)
@@ -89,8 +90,8 @@ def _stems(text: str) -> Iterator[str]:
 
 @reads_outside_text
 def carries_content(text: str) -> bool:
-    """Say whether a message says something of the matter, beyond greetings and small talk."""
-    return len(frozenset(_stems(text[:LONGEST_READ])) - _SMALL_TALK - _UNTELLING) >= MIN_CONTENT_STEMS
+    """Say whether a message has content beyond greetings and small talk."""
+    return len(frozenset(_iterate_stems(text[:LONGEST_READ])) - _SMALL_TALK - _UNTELLING) >= MIN_CONTENT_STEMS
 
 
 def bears_on(statement: str, *texts: str) -> bool:
@@ -100,7 +101,7 @@ def bears_on(statement: str, *texts: str) -> bool:
 
 
 def borne_out_share(statement: str, lines: Iterable[EvidenceLine]) -> float:
-    """Return the share of the statement's content words that stand in the lines or their quotes."""
+    """Return the share of the statement's content words that occur in the evidence lines or their quotes."""
     claimed = content_stems(statement)
     said = frozenset(word for line in lines for word in content_stems(f"{line.line}\n{line.quote}"))
     return sum(_is_shared(one, said) for one in claimed) / len(claimed) if claimed else 0.0
@@ -108,23 +109,25 @@ def borne_out_share(statement: str, lines: Iterable[EvidenceLine]) -> float:
 
 @reads_outside_text
 def say_the_same(one: str, other: str) -> bool:
-    """Say whether two statements claim the same: the same content words, negation, figures and contrasts.
+    """Say whether two statements claim the same: equal content words, negation, figures and contrasts.
 
     Without a form of "to be" their order counts too: "Sales blames Ops" is not "Ops blames Sales".
     """
     left, right = content_stems(one), content_stems(other)
-    if not left or left != right or _is_negated(one) != _is_negated(other) or _figures(one) != _figures(other):
+    if not left or left != right or _is_negated(one) != _is_negated(other) or _figures_in(one) != _figures_in(other):
         return False
     words, others = (_WORD.findall(text.casefold()) for text in (one, other))
     if _CONTRASTS & set(words) != _CONTRASTS & set(others):
         return False
     if _COPULAS & set(words):
         return True
-    return [word for word in _stems(one) if word in left] == [word for word in _stems(other) if word in right]
+    return [word for word in _iterate_stems(one) if word in left] == [
+        word for word in _iterate_stems(other) if word in right
+    ]
 
 
 def stance_fault(statement: str, quoted: str, stance: Stance) -> str | None:
-    """Return that a quote says the opposite of what its stance claims; None when words alone do not show it.
+    """Return the fault where a quote's words contradict its stance; None if words alone do not show that.
 
     Words show it only if the quote has every content word of the statement.
     """
@@ -139,13 +142,13 @@ def stance_fault(statement: str, quoted: str, stance: Stance) -> str | None:
     if stance is Stance.SUPPORTS:
         return "the quote denies what the statement says: its stance is contradicts" if opposed else None
     plain = not opposed and all(not other.moods - {Mood.REPORT} for _, others in pairs for other in others)
-    if plain and content_stems(statement) == content_stems(quoted) and _figures(statement) == _figures(quoted):
+    if plain and content_stems(statement) == content_stems(quoted) and _figures_in(statement) == _figures_in(quoted):
         return "the quote says what the statement says: its stance is supports"
     return None
 
 
 def unheard_names(statement: str, *heard: Iterable[str]) -> list[str]:
-    """Return the names and acronyms in the statement that stand in none of the texts."""
+    """Return the names and acronyms in the statement that occur in none of the texts."""
     # At the beginning any word has a capital; a plural there is no name as a rule: "Approvals are slow".
     names = [
         word.text
@@ -164,24 +167,30 @@ def unheard_names(statement: str, *heard: Iterable[str]) -> list[str]:
 
 @reads_outside_text
 def _heard_stems(texts: Iterable[str]) -> set[str]:
+    """Return the stems of all words of the texts."""
     return {stem(word.casefold().removesuffix("'s")) for text in texts for word in _WORD.findall(text)}
 
 
 def _is_content(word: ReadWord) -> bool:
+    """Say whether a word has content: no function word, no filler, no number."""
     return not word.is_function_word and word.stem not in _NO_CONTENT and not word.text.isdigit()
 
 
 def _is_denied(word: ReadWord) -> bool:
+    """Say whether a word is negated or said to be over."""
     return word.negated or word.ceased
 
 
 def _is_negated(text: str) -> bool:
+    """Say whether the text contains a negated word."""
     return any(word.negated for word in read_words(text))
 
 
-def _figures(text: str) -> frozenset[object]:
+def _figures_in(text: str) -> frozenset[object]:
+    """Return the figures in the text, as value range and unit."""
     return frozenset((one.low, one.high, one.unit) for one in find_figures(text))
 
 
 def _is_shared(claimed: str, said: Collection[str]) -> bool:
+    """Say whether one of the said stems supports the claimed stem, or is supported by it."""
     return claimed in said or any(is_supported_by(claimed, one) or is_supported_by(one, claimed) for one in said)

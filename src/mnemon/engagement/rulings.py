@@ -74,15 +74,18 @@ class _Ruling:
 
     @classmethod
     async def begin(cls, tx: Tx, scope: Scope, author: str) -> "_Ruling":
+        """Lock the organization's engagement for a person's decision; raise NotFound if there is none."""
         return cls(tx, scope, author, await store.lock_engagement(tx, scope))
 
     def find(self, hypothesis_id: str) -> Hypothesis:
+        """Return the hypothesis with this id; raise NotFound if there is none."""
         found = self.document.find_hypothesis(hypothesis_id)
         if found is None:
             raise NotFound("hypothesis")
         return found
 
     def append(self, delta: EngagementDelta, reason: str) -> None:
+        """Append a journal entry by the author with the delta, and apply it to the document."""
         entry = EngagementEntry(
             seq=self.stored.seq + len(self.entries) + 1,
             at=self.tx.now,
@@ -96,6 +99,7 @@ class _Ruling:
         self.document = apply_entry(self.document, entry)
 
     async def store(self, hypothesis_id: str) -> Hypothesis:
+        """Store the appended entries and the document; return the hypothesis as it is after them."""
         await store.append_entries(self.tx, self.scope, self.entries)
         kept = StoredEngagement(document=self.document, seq=self.entries[-1].seq, heard=self.stored.heard)
         await store.store_engagement(self.tx, self.scope, kept)
@@ -103,7 +107,7 @@ class _Ruling:
 
 
 def _checked_note(note: str) -> str:
-    """Return the note on one line; raise Invalid when it says nothing or too much."""
+    """Return the note on one line; raise Invalid if it is empty or too long."""
     text = gates.storable_line(note)
     if not gates.normalize_words(text) or len(text) > gates.MAX_TEXT_CHARS:
         detail = f"Say why, in 1 to {gates.MAX_TEXT_CHARS} characters."

@@ -49,7 +49,7 @@ class EvidenceShape(_CamelModel):
 
     @classmethod
     def from_line(cls, line: EvidenceLine, *, outstanding: bool, weight: float) -> Self:
-        """Return the shape of the line."""
+        """Return an evidence line as the API shows it, with its weight and whether it is outstanding."""
         return cls(
             id=line.id,
             line=line.line,
@@ -124,7 +124,7 @@ class RuledShape(HypothesisShape):
 
     @classmethod
     def from_ruling(cls, hypothesis: Hypothesis) -> Self:
-        """Return the shape with its evidence expanded."""
+        """Return a hypothesis that a person has ruled on as the API shows it, with its evidence as objects."""
         return cls.from_hypothesis(hypothesis, expand=True)
 
 
@@ -253,7 +253,7 @@ class ChangeShape(_CamelModel):
 
 
 def _evidence_of(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[EvidenceShape]:
-    """Return the hypothesis' evidence as sentences, or expanded as objects that tell what is outstanding."""
+    """Return the hypothesis' evidence as sentences, or as objects with weight and whether it is outstanding."""
     if not expand:
         return [line.line for line in hypothesis.evidence]
     outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}

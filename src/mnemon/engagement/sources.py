@@ -56,7 +56,7 @@ class ResolvedSource:
 
 @reads_outside_text
 def resolve_source(proposed: str, quotation: Quotation, on_record: Collection[str] = ()) -> ResolvedSource:
-    """Return whose words the quote holds, given the source that a model names and the sources on record."""
+    """Return whose words a quote holds: the source a model names if the message bears it out, else the speaker."""
     passage = quotation.passage
     sentence = sentence_around(passage.text, quotation.start, quotation.end)
     if passage.role is Role.TOOL:
@@ -79,19 +79,19 @@ def resolve_source(proposed: str, quotation: Quotation, on_record: Collection[st
 
 @reads_outside_text_up_to(MAX_SOURCE_CHARS)
 def name_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name that tell a person from others, case folded; of an address, those before the @."""
+    """Return the words that identify a person's name, case-folded; of an email address those before the @."""
     words = _NAME_WORD.findall(name[:MAX_SOURCE_CHARS].partition("@")[0])
     return tuple(word.casefold() for word in words if not _NO_NAMES.fullmatch(word))
 
 
 def are_one_person(one: str, other: str) -> bool:
-    """Say whether two identities may be one person's, named more or less fully: "diane" and "diane ortiz"."""
+    """Say whether two names may be one person's, one more complete than the other: "diane" and "diane ortiz"."""
     left, right = set(name_words(one)), set(name_words(other))
     return one == other or bool(left and right and (left <= right or right <= left))
 
 
 def sources_on_record(document: Engagement) -> frozenset[str]:
-    """Return the identities of all whose words are on record, and of all who told them."""
+    """Return the identity keys of everyone whose words are stored in the engagement, and of who reported them."""
     lines = [line for each in document.hypotheses for line in each.evidence]
     tellers = (line.told_by.removeprefix("speaker:") for line in lines)
     found = {*(line.identity for line in lines), *tellers}
@@ -100,7 +100,7 @@ def sources_on_record(document: Engagement) -> frozenset[str]:
 
 @reads_outside_text
 def sentence_around(text: str, start: int, end: int) -> str:
-    """Return the sentences that the span of the text stands in, at most 600 characters beyond it on either side."""
+    """Return the sentences that contain a span of the text, at most 600 characters beyond it on either side."""
     begin = low = max(0, start - 600)
     for found in _SENTENCE_END.finditer(text, low, start):
         begin = found.end()
@@ -109,36 +109,37 @@ def sentence_around(text: str, start: int, end: int) -> str:
 
 
 def _is_speaker(proposed: str, who: str) -> bool:
-    """Say whether the proposed source means who speaks, in whatever dress: `Dana (user)`, `the user`, nothing."""
+    """Say whether the proposed source means the speaker, however written: `Dana (user)`, `the user`, empty."""
     words = set(name_words(proposed))
     return not words or bool(words & set(name_words(who)))
 
 
 def _cited_sentence(proposed: str, passage: Passage, quotation: Quotation, sentence: str) -> str | None:
-    """Return the sentence that says the named person told this; None when the message does not say so.
+    """Return the sentence that attributes a quote to the named person; None if the message does not do so.
 
     That is the quoted sentence, or another one of the message that names the person, with a word of telling in either.
     """
     words = set(name_words(proposed))
     if _names_person(words, sentence):
         return sentence if _TELLING.search(sentence) else None
-    for other in _sentences(passage.text[: quotation.end + 2_000]):
+    for other in _iterate_sentences(passage.text[: quotation.end + 2_000]):
         if _names_person(words, other) and (_TELLING.search(other) or _TELLING.search(sentence)):
             return other
     return None
 
 
 def _names_person(words: Collection[str], sentence: str) -> bool:
-    """Say whether one of the words stands in the sentence as a name, with a capital."""
+    """Say whether one of the words occurs in the sentence as a name, with a capital."""
     return any(found[0].isupper() and found.casefold() in words for found in _names_in(sentence))
 
 
 def _names_in(text: str) -> Iterable[str]:
-    """Yield the words of the text; a name in the genitive is the name."""
+    """Yield the words of the text; a possessive name without its 's."""
     return (word.removesuffix("'s").removesuffix("’s") for word in _NAME_WORD.findall(text))
 
 
-def _sentences(text: str) -> Iterable[str]:
+def _iterate_sentences(text: str) -> Iterable[str]:
+    """Yield the sentences of the text."""
     start = 0
     for found in _SENTENCE_END.finditer(text):
         yield text[start : found.end()]
@@ -147,7 +148,7 @@ def _sentences(text: str) -> Iterable[str]:
 
 
 def _name_as_said(proposed: str, message: str, on_record: Collection[str]) -> str:
-    """Return the name with those of its words alone that the message or the record has."""
+    """Return a proposed name without the words that neither the message nor the record has."""
     said = {word.casefold() for word in _names_in(message) if word[0].isupper()}
     recorded = {word for one in on_record for word in name_words(one)}
     words = _names_in(proposed[:MAX_SOURCE_CHARS])
@@ -155,7 +156,7 @@ def _name_as_said(proposed: str, message: str, on_record: Collection[str]) -> st
 
 
 def _person_key(name: str, on_record: Collection[str]) -> str:
-    """Return the key of a cited person: that of the person on record who may be the same, named more or less fully."""
+    """Return the key of a quoted person: that of a person on record with the same or a longer name, else a new one."""
     own = " ".join(name_words(name))
     alike = sorted(one for one in on_record if are_one_person(own, one))
     return f"person:{alike[0] if alike else own}"

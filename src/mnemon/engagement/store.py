@@ -44,7 +44,7 @@ async def lock_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
 
 
 async def insert_turn(tx: Tx, scope: Scope, turn: Turn, *, has_content: bool) -> bool:
-    """Record that the turn took part, and whether it carried content; return False when it was recorded before."""
+    """Record that the turn took part, and whether it had content; return False if it was recorded before."""
     touched = await tx.execute(
         SQL["hear"], org_id=scope.org_id, turn_id=turn.id, user_id=scope.user, at=turn.at, has_content=has_content
     )

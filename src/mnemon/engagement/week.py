@@ -36,7 +36,7 @@ def _has_enough_evidence(document: Engagement, heard: int) -> bool:
 
 
 def _is_synthesis_done(document: Engagement, heard: int) -> bool:
-    """Say whether a later week may end: something was settled, and something changed since it began."""
+    """Say whether a later week may end: something was settled or answered, and something changed in that week."""
     over = any(_is_over(each) for each in document.hypotheses) or bool(document.answered)
     # The change is required, or every turn could advance the week once something is over.
     return over and document.changed_in_week > 0
@@ -90,7 +90,7 @@ def week_rules(number: int) -> WeekRules:
 
 
 def advance_veto(document: Engagement, heard: int) -> str | None:
-    """Return why the engagement's week may not advance; None when its work is done."""
+    """Return why the engagement's week may not advance; None if its work is done."""
     row = week_rules(document.week)
     if row.is_done(document, heard):
         return None

@@ -33,7 +33,7 @@ _NUMBERED = re.compile(r"\w*\d\w*")
 def kept_entries(
     entries: Sequence[EngagementEntry], gone: Collection[int], *, in_their_words: bool = True
 ) -> list[EngagementEntry]:
-    """Return those of the entries that go which must stay for what others said, with nothing of their author in them.
+    """Return which entries of a forgotten author must stay because others support them, cleared of that author.
 
     These are the forming of a claim that others support, its promotion, and its return from the archive. Without
     `in_their_words` the claim is stated anew in the words of the evidence that is left.
@@ -61,7 +61,7 @@ def kept_entries(
 
 
 def orphaned_seqs(entries: Sequence[EngagementEntry]) -> list[int]:
-    """Return the positions of entries without a person whose hypothesis is no longer formed by any entry."""
+    """Return the positions of system entries whose hypothesis no remaining entry forms."""
     formed = {entry.delta.hypothesis for entry in entries if isinstance(entry.delta, HypothesisFormed)}
     return [
         entry.seq
@@ -73,7 +73,7 @@ def orphaned_seqs(entries: Sequence[EngagementEntry]) -> list[int]:
 def withdrawal_entries(
     before: Engagement | None, after: Engagement | None, now: datetime, seq: int, whose: str
 ) -> list[EngagementEntry]:
-    """Return an entry for each claim that lost evidence and is still there, with its confidence before and after."""
+    """Return an entry for each claim that lost evidence, with its confidence before and after."""
     entries: list[EngagementEntry] = []
     for each in after.hypotheses if after else ():
         earlier = before.find_hypothesis(each.id) if before else None
@@ -81,20 +81,22 @@ def withdrawal_entries(
             continue
         lost = len({line.id for line in earlier.evidence} - {line.id for line in each.evidence})
         if lost:
-            reason = f"evidence of {whose} was withdrawn; confidence {_shown(earlier)} → {_shown(each)}"
+            was, now_is = _format_confidence(earlier), _format_confidence(each)
+            reason = f"evidence of {whose} was withdrawn; confidence {was} → {now_is}"
             delta = EvidenceWithdrawn(hypothesis=each.id, pieces=lost)
             entries.append(system_entry(seq + len(entries) + 1, now, delta, reason))
     return entries
 
 
-def _shown(hypothesis: Hypothesis) -> str:
+def _format_confidence(hypothesis: Hypothesis) -> str:
+    """Return a hypothesis' confidence with two decimals."""
     return f"{round_confidence(confidence_of(hypothesis)):.2f}"
 
 
 def _reattributed_forming(
     entry: EngagementEntry, delta: HypothesisFormed, left: Sequence[EvidenceLine], in_their_words: bool
 ) -> EngagementEntry:
-    """Return the forming of a claim as others' evidence gives it: dated by their first, in their words if need be."""
+    """Return the entry that forms a claim, with attribution and date taken from the others' remaining evidence."""
     first = min(left, key=lambda line: (line.at, line.id))
     support = [line for line in left if line.stance is Stance.SUPPORTS]
     strongest = max(support, key=lambda line: (LOG_ODDS_STEPS[line.strength], line.at, line.id))
@@ -115,7 +117,7 @@ def _reattributed_forming(
 
 
 def _is_said_by_others(text: str, left: Sequence[EvidenceLine]) -> bool:
-    """Say whether the text shares its content with the evidence that is left, and every name and figure."""
+    """Say whether the remaining evidence has the text's content, names and figures."""
     said = [f"{line.source} {line.line} {line.quote}" for line in left]
     words = {word for one in said for word in _NUMBERED.findall(one.casefold())}
     return (

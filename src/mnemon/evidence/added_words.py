@@ -55,20 +55,20 @@ class AddedWords:
     """What the quotes of a statement leave open, and what their messages say besides."""
 
     def __init__(self, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> None:
-        """Take the statement's words and its quotes; their messages are read only if a word is missing."""
+        """Keep the statement's words and quotes; read the quoted messages only if a word is missing from the quotes."""
         self._claimed = [word for word in claimed if not word.is_function_word]
         self._sentences = sentences
         self._kept = ClaimedStems(word.stem for word in self._claimed)
         self._pairs = frozenset(pairwise(word.stem for word in self._claimed))
 
-    def unexcused(self, missing: Sequence[ReadWord], present: Collection[ReadWord]) -> list[ReadWord]:
-        """Return the missing words that the statement may not add."""
+    def unsupported_additions(self, missing: Sequence[ReadWord], present: Collection[ReadWord]) -> list[ReadWord]:
+        """Return which of the words missing from the quotes the statement may not add, given the `present` ones."""
         if not present:
             return list(missing)
         left = [
             word for word in missing if not (self._is_added_verb(word) and self._has_object(word, missing, present))
         ]
-        context = self._context() if left else []
+        context = self._words_around_quotes() if left else []
         left = [word for word in left if not self._is_in_context(word, context)]
         framing = [word for word in left if word.stem in _FRAME and not word.is_name]
         if len(framing) <= (len(present) + 1) // 2:
@@ -78,14 +78,14 @@ class AddedWords:
         return left
 
     def open_verb(self) -> str | None:
-        """Return a verb of the quotes after which nothing need have come about, which the statement passes over.
+        """Return a verb that leaves the outcome open ("applied for") and that the statement omits; None without.
 
         "They offered me the job" and "I applied for the job" do not say that somebody has it.
         """
         own = {word.stem for word in self._claimed}
         for one in self._sentences:
             named = [said for said in one.words if one.is_quoted(said) and not (said.is_name or said.owned)]
-            kept = [said for said in named if not said.is_function_word and self._is_kept(said)]
+            kept = [said for said in named if not said.is_function_word and self._is_claimed(said)]
             for said in one.words:
                 if said.stem not in _OPEN_VERBS or said.in_subject or any(is_derived(said.stem, word) for word in own):
                     continue
@@ -96,7 +96,7 @@ class AddedWords:
         return None
 
     def _is_added_verb(self, word: ReadWord) -> bool:
-        """Say whether the word is a light verb and the quotes have no verb for which it would be another one."""
+        """Say whether a word is a light verb ("have", "go") that the statement adds to quotes without another verb."""
         if word.is_name or (word.stem not in _LIGHT_VERBS and word.stem not in _DIRECTED_VERBS):
             return False
         # "Is running now" is a state of its own, which a record would give.
@@ -106,7 +106,7 @@ class AddedWords:
         return all(said.text in plain | _TELLING for said in self._verbs_passed_over)
 
     def _has_object(self, verb: ReadWord, missing: Sequence[ReadWord], present: Collection[ReadWord]) -> bool:
-        """Say whether the word after the verb is the quote's, so that the verb says nothing by itself.
+        """Say whether the word after a verb is supported by the quotes, so that the verb alone claims nothing.
 
         "Lives in Denver" is; "and drinks on the job" is an addition.
         """
@@ -114,7 +114,7 @@ class AddedWords:
         return not after or min(after, key=lambda word: word.start) in present
 
     def _is_other_verb(self, word: ReadWord) -> bool:
-        """Say whether the word is a verb for the one verb of the quotes that the statement passes over.
+        """Say whether a verb of the statement may replace the one verb of the quotes that the statement omits.
 
         "Mixes up lazy and greedy" may be told as "confuses"; "asked for a raise" may not be told as "got".
         """
@@ -127,7 +127,7 @@ class AddedWords:
         return said.negated == word.negated and not said.ceased
 
     def _is_reworded(self, word: ReadWord) -> bool:
-        """Say whether the word may stand for one that the statement passes over in the clauses it draws on.
+        """Say whether a word may be a rewording of one that the statement omits from the clauses it draws on.
 
         A word for which the quote has none left is an addition; one of a kind with it, or its opposite, is a change.
         """
@@ -142,44 +142,44 @@ class AddedWords:
 
     @cached_property
     def _words_passed_over(self) -> list[ReadWord]:
-        """Return the words of the quoted clauses that the statement draws on, which it does not keep."""
+        """Return the words that the statement omits from the quoted clauses it draws on."""
         found = []
         for one in self._sentences:
             quoted = [said for said in one.words if one.is_quoted(said) and not said.is_function_word]
             telling = [
                 said for said in quoted if said.stem not in FREE and not any(sign.isdigit() for sign in said.text)
             ]
-            kept = [said for said in telling if self._is_kept(said)]
+            kept = [said for said in telling if self._is_claimed(said)]
             clauses = {said.clause for said in kept}
             found += [
-                said for said in telling if not self._is_kept(said) and said.clause in clauses and not said.is_name
+                said for said in telling if not self._is_claimed(said) and said.clause in clauses and not said.is_name
             ]
         return found
 
     @cached_property
     def _verbs_passed_over(self) -> list[ReadWord]:
-        """Return the verbs of the quoted clauses that the statement draws on, which it does not keep itself."""
+        """Return the verbs that the statement omits from the quoted clauses it draws on."""
         found = []
         for one in self._sentences:
             if one.fields:
                 continue
             quoted = [said for said in one.words if not said.is_function_word]
-            kept = [said for said in quoted if self._is_kept(said)]
+            kept = [said for said in quoted if self._is_claimed(said)]
             telling = [said for said in kept if not said.is_name and not said.owned] or kept
             clauses = {said.clause for said in telling}
             found += [
                 said
                 for said in quoted
-                if said.clause in clauses and said.stem in _ACTIONS and not said.is_name and not self._is_kept(said)
+                if said.clause in clauses and said.stem in _ACTIONS and not said.is_name and not self._is_claimed(said)
             ]
         return found
 
-    def _is_kept(self, said: ReadWord) -> bool:
-        """Say whether the statement keeps a word of the quote, as itself or as another one."""
+    def _is_claimed(self, said: ReadWord) -> bool:
+        """Say whether the statement contains a word of the quote or its synonym."""
         return self._kept.are_supported_by(said.stem)
 
-    def _context(self) -> list[ReadWord]:
-        """Return the words of the quoted messages outside the quotes."""
+    def _words_around_quotes(self) -> list[ReadWord]:
+        """Return the words of the quoted messages that are near the quotes but outside them."""
         found: list[ReadWord] = []
         for one in self._sentences:
             text, place = one.quotation.passage.text, one.quotation
@@ -188,7 +188,7 @@ class AddedWords:
         return found
 
     def _is_in_context(self, word: ReadWord, context: Sequence[ReadWord]) -> bool:
-        """Say whether the rest of the message names what the word names; what is done must stand in the quote."""
+        """Say whether the message has a noun like the word outside the quote; verbs must be in the quote itself."""
         if (word.is_name or word.is_acronym) and not self._refers_back():
             return False
         if word.stem in _UNITS_OF_TIME or (word.stem in _ACTIONS and not word.is_name):
@@ -198,6 +198,6 @@ class AddedWords:
         return any((word.stem == said.stem or same(word.stem, said.stem)) and not said.negated for said in context)
 
     def _refers_back(self) -> bool:
-        """Say whether the quotes have a pronoun for somebody or something named elsewhere, and no name of their own."""
+        """Say whether the quotes refer by a pronoun to somebody or something named elsewhere, and name nobody."""
         quoted = [said for one in self._sentences for said in one.words if one.is_quoted(said)]
         return any(said.text in REFERRING for said in quoted) and not any(said.is_name for said in quoted)

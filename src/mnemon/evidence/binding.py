@@ -40,21 +40,21 @@ class Segment:
 
     @property
     def stems(self) -> frozenset[str]:
-        """Return the stems of its words."""
+        """Return the stems of the segment's words."""
         return frozenset(word.stem for word in self.words)
 
     def kinds(self) -> frozenset[str]:
-        """Return which kinds of items it has."""
+        """Return the kinds of the segment's items: figure, date, time or name."""
         return frozenset(kind for kind, _ in self.items)
 
 
 @reads_outside_text_up_to(LONGEST_READ)
 def read_segments(text: str) -> tuple[Segment, ...]:
-    """Return the segments of the text, in order."""
+    """Return the segments of a text, in order: its parts between commas and the like, with figures, dates, names."""
     text = text[:LONGEST_READ]
     items = _placed_items(text)
-    words = [word for word in read_words(text) if _tells(word)]
-    parts = _parts(text, items)
+    words = [word for word in read_words(text) if _is_content_word(word)]
+    parts = _part_spans(text, items)
     found = []
     for start, end in parts:
         inside = [(at, item) for at, item in items if start <= at < end]
@@ -69,13 +69,13 @@ def read_segments(text: str) -> tuple[Segment, ...]:
     return tuple(one for one in found if one.words or one.items)
 
 
-def _tells(word: ReadWord) -> bool:
-    """Say whether the word says something by itself."""
+def _is_content_word(word: ReadWord) -> bool:
+    """Say whether a word has content of its own: no function word, no filler and no number."""
     return not word.is_function_word and word.stem not in FREE and not any(sign.isdigit() for sign in word.text)
 
 
 def _placed_items(text: str) -> list[tuple[int, Item]]:
-    """Return the figures and dates of the text with their places."""
+    """Return the figures, dates and times of the text, each with its position."""
     dated = date_spans(text)
     figures = [
         (one.start, ("figure", (one.low, one.high)))
@@ -86,8 +86,8 @@ def _placed_items(text: str) -> list[tuple[int, Item]]:
     return [*figures, *dates, *((one.start, ("time", one.minutes)) for one in find_times(text))]
 
 
-def _parts(text: str, items: Sequence[tuple[int, Item]]) -> list[tuple[int, int]]:
-    """Return start and end of each part; a short part without an item belongs to the one before it."""
+def _part_spans(text: str, items: Sequence[tuple[int, Item]]) -> list[tuple[int, int]]:
+    """Return start and end of each part between separators; a short part without an item joins the one before it."""
     parts: list[tuple[int, int]] = []
     start = 0
     hard = True
@@ -107,7 +107,7 @@ def _parts(text: str, items: Sequence[tuple[int, Item]]) -> list[tuple[int, int]
 def binding_fault(
     statement: str, source: str, *, is_record: bool = False, known: frozenset[str] = frozenset()
 ) -> str | None:
-    """Return what the statement takes from one segment of its source and puts with another's words; else None."""
+    """Return how the statement combines words of different segments of its source; None if it does not."""
     segments = read_segments(source)
     if len(segments) < 2:
         return None
@@ -117,7 +117,7 @@ def binding_fault(
             if not holders:
                 continue
             for word in claimed.words:
-                if fault := _moved(item, word, claimed, holders, segments, is_record=is_record):
+                if fault := _moved_word_fault(item, word, claimed, holders, segments, is_record=is_record):
                     return fault
     return (
         _swapped_fault(statement, segments)
@@ -127,11 +127,11 @@ def binding_fault(
 
 
 def _outcome_fault(statement: str, segments: Sequence[Segment]) -> str | None:
-    """Return which word the statement takes from elsewhere, where its own segment says the opposite.
+    """Return the fault where a statement says of one thing what the source says of another; None without.
 
     "The deploy to prod failed, staging passed" does not say that prod passed.
     """
-    own = [word for word in read_words(statement) if _tells(word)]
+    own = [word for word in read_words(statement) if _is_content_word(word)]
     for word in own:
         homes = [one for one in segments if word.stem in one.stems]
         others = frozenset(other.stem for other in own) - {word.stem}
@@ -144,11 +144,11 @@ def _outcome_fault(statement: str, segments: Sequence[Segment]) -> str | None:
 
 
 def _company_fault(statement: str, segments: Sequence[Segment], known: frozenset[str]) -> str | None:
-    """Return which name the statement puts with the words of another segment, in place of the name that stands there.
+    """Return the fault where a name is combined with the words of another segment of the source; None without.
 
     "I was born in Cork and raised in Limerick" does not say "born in Limerick".
     """
-    words = [word for word in read_words(statement) if _tells(word)]
+    words = [word for word in read_words(statement) if _is_content_word(word)]
     own = frozenset(word.stem for word in words)
     for word in words:
         homes = [one for one in segments if word.stem in one.stems]
@@ -162,7 +162,7 @@ def _company_fault(statement: str, segments: Sequence[Segment], known: frozenset
     return None
 
 
-def _moved(
+def _moved_word_fault(
     item: Item,
     word: ReadWord,
     claimed: Segment,
@@ -171,7 +171,7 @@ def _moved(
     *,
     is_record: bool,
 ) -> str | None:
-    """Return that the word belongs to another segment, one with an item of the same kind that is not claimed."""
+    """Return the fault where a word is moved to an item (figure, date, name) of another segment; None without."""
     if ("name", word.stem) == item or word.stem in _VERBS:
         return None
     homes = [one for one in segments if any(is_supported_by(word.stem, other) for other in one.stems)]
@@ -191,8 +191,8 @@ def _moved(
 
 @reads_outside_text_up_to(LONGEST_READ)
 def crossed_fault(folded: str, fragments: Sequence[str]) -> str | None:
-    """Return which figure, date or name of a fragment the folded text puts with another fragment's words; else None."""
-    read = [_whole(fragment) for fragment in fragments]
+    """Return the fault where a folded text puts a figure, date or name with another fragment's words; None without."""
+    read = [_joined_segments(fragment) for fragment in fragments]
     for place, fragment in enumerate(read):
         others = [one for at, one in enumerate(read) if at != place]
         elsewhere = frozenset(stem for one in others for stem in one.stems)
@@ -203,12 +203,12 @@ def crossed_fault(folded: str, fragments: Sequence[str]) -> str | None:
                     continue
                 strange = (segment.stems & elsewhere) - fragment.stems
                 if strange and own - {item[1]} and not segment.stems & (own - {item[1]}):
-                    return f"it puts “{_shown(item)}” with “{min(strange)}”"
+                    return f"it puts “{_item_text(item)}” with “{min(strange)}”"
     return _swapped_fault(folded, read)
 
 
 def _swapped_fault(folded: str, fragments: Sequence[Segment]) -> str | None:
-    """Return that two fragments changed their words: "vim at work, emacs at home" is not "emacs at work, vim at home".
+    """Return the fault where a folded text swaps the words of two fragments; None without.
 
     Then two segments of the folded text each have words that only the one and words that only the other fragment has.
     """
@@ -223,8 +223,8 @@ def _swapped_fault(folded: str, fragments: Sequence[Segment]) -> str | None:
     return None
 
 
-def _whole(fragment: str) -> Segment:
-    """Return a whole fragment as one segment."""
+def _joined_segments(fragment: str) -> Segment:
+    """Return a fragment's segments joined into one."""
     segments = read_segments(fragment)
     return Segment(
         items=frozenset(item for one in segments for item in one.items),
@@ -233,6 +233,6 @@ def _whole(fragment: str) -> Segment:
     )
 
 
-def _shown(item: Item) -> str:
-    """Return an item as a message names it."""
+def _item_text(item: Item) -> str:
+    """Return an item as an error message names it: a name itself, anything else by its kind."""
     return str(item[1]) if item[0] == "name" else item[0]

@@ -73,7 +73,7 @@ class ReadWord:
 
     @property
     def is_function_word(self) -> bool:
-        """Say whether it is a word of grammar, which needs no support."""
+        """Say whether the word is a function word ("the", "of"), which needs no support."""
         return self.text in FUNCTION_WORDS and not self.is_acronym
 
 
@@ -104,7 +104,7 @@ _LOCAL_REACH = 4
 
 @reads_outside_text_up_to(LONGEST_READ)
 def read_words(text: str) -> tuple[ReadWord, ...]:
-    """Return the words of the text with their negation, moods and subject; of an overlong text its beginning."""
+    """Return the words of the text with their negation, moods and subject; a text that is too long is cut."""
     text = text[:LONGEST_READ].replace("’", "'")
     plain = IDIOMS.sub(lambda found: " " * len(found[0]), text)
     words: list[ReadWord] = []
@@ -115,7 +115,7 @@ def read_words(text: str) -> tuple[ReadWord, ...]:
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence; a full stop within a number or after an abbreviation ends none."""
+    """Yield the start and end of each sentence; full stops in numbers and abbreviations end none."""
     start = 0
     for found in _SENTENCE_ENDS.finditer(text):
         end = found.end()
@@ -137,7 +137,7 @@ def _is_full_stop(text: str, at: int) -> bool:
 
 
 def _read_sentence(text: str, plain: str, start: int, end: int, number: int, clauses: int) -> list[ReadWord]:
-    """Return the words of one sentence; `clauses` is the number of its first clause."""
+    """Return the words of one sentence with negation, moods and subject; `clauses` numbers its first clause."""
     sentence = text[start:end]
     tokens = _tokens(sentence, start)
     _number_clauses(tokens)
@@ -163,7 +163,7 @@ def _read_sentence(text: str, plain: str, start: int, end: int, number: int, cla
 
 
 def _tokens(sentence: str, offset: int) -> list[Token]:
-    """Return the words and signs of the sentence."""
+    """Return the words and punctuation marks of the sentence as tokens."""
     found = [
         Token(text=match[0], low=match[0].lower(), start=offset + match.start(), end=offset + match.end())
         for match in _TOKEN.finditer(sentence)
@@ -181,7 +181,7 @@ def _tokens(sentence: str, offset: int) -> list[Token]:
 
 
 def _number_clauses(tokens: Sequence[Token]) -> None:
-    """Give every token the number of its clause within the sentence."""
+    """Set on every token the number of its clause within the sentence."""
     clause = 0
     for at, token in enumerate(tokens):
         is_break = token.low in _BREAKS and (token.low, tokens[at - 1].low) not in _EXCEPTING
@@ -214,7 +214,7 @@ def _begins_clause(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _has_verb_after(tokens: Sequence[Token], at: int) -> bool:
-    """Say whether a verb follows within the next words, before any sign: then a clause begins here."""
+    """Say whether a verb follows within the next words before any punctuation, so that a clause begins here."""
     for place in range(at + 1, min(len(tokens), at + 6)):
         token = tokens[place]
         if not token.is_word:
@@ -239,7 +239,7 @@ def _clause_spans(tokens: Sequence[Token], end: int) -> list[tuple[int, int]]:
 def _read_clause(
     plain: str, tokens: Sequence[Token], span: tuple[int, int], moods: frozenset[Mood], before: Subject
 ) -> list[ReadWord]:
-    """Return the words of one clause; `before` is the subject of the clause before it."""
+    """Return the words of one clause, given its moods and the subject of the clause before it."""
     begin, until = span
     reach = _mood_reach(plain, span, tokens)
     ceasing = min((match.start() for match in CEASING_PHRASES.finditer(plain, begin, until)), default=until)
@@ -276,7 +276,7 @@ def _read_clause(
 
 
 def _mood_reach(plain: str, span: tuple[int, int], tokens: Sequence[Token]) -> list[frozenset[Mood]]:
-    """Return for each word of a clause the moods that signs in it give.
+    """Return, for each word of a clause, the moods (question, wish, future, …) that cue words give it.
 
     A sign reaches to the end of the clause; some also govern the words before them ("I'm in Berlin next week"), but not
     past a comma.
@@ -300,7 +300,7 @@ def _mood_reach(plain: str, span: tuple[int, int], tokens: Sequence[Token]) -> l
 
 
 def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:
-    """Return the places of the words that a negation reaches, the negating verb itself included.
+    """Return the positions of the words that a negation covers, the negating verb included.
 
     It reaches to the end of the clause, or to a new subject; "without" reaches a few words, and "only" ends a "not".
     """
@@ -332,7 +332,7 @@ def _negated_places(plain: str, tokens: Sequence[Token]) -> frozenset[int]:
 
 
 def _mark_shared(words: list[ReadWord]) -> list[ReadWord]:
-    """Return the words with those marked that a contrast repeats: "to … not to …", "on … never on …"."""
+    """Return the words, with those marked that a contrast repeats: "to … not to …", "on … never on …"."""
     latest: dict[str, int] = {}
     for at, word in enumerate(words[:-1]):
         follows = words[at + 1].text
@@ -345,7 +345,7 @@ def _mark_shared(words: list[ReadWord]) -> list[ReadWord]:
 
 
 def _word_stem(tokens: Sequence[Token], place: int) -> str:
-    """Return the stem by which a word is compared; "dislike", "hate" and "can't stand" are a negated "like"."""
+    """Return the stem by which a word is compared; "dislike", "hate" and "can't stand" count as a negated "like"."""
     low = tokens[place].low
     if low in _NEGATIVE_VERBS and low not in _AVOIDING:
         return "like"

@@ -59,7 +59,7 @@ def round_confidence(value: float) -> float:
 
 
 def line_weights(lines: Iterable["EvidenceLine"]) -> dict[str, float]:
-    """Return the weight of each line by its id: 1, 0.5 or 0, whatever the order of the lines.
+    """Return each evidence line's weight by its id: 1, 0.5 or 0, since repeats of one source count less.
 
     Of one source and stance, the strongest line of each message counts; of its messages the strongest counts fully and
     the second half.
@@ -85,6 +85,7 @@ def lines_confidence(lines: Iterable["EvidenceLine"]) -> float:
 
 
 def _from_log_odds(total: float) -> float:
+    """Return the probability that log-odds stand for, bounded so that it is never 0 or 1."""
     return 1 / (1 + math.exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, total))))
 
 
@@ -139,14 +140,14 @@ class EvidenceLine:
 
     @property
     def identity(self) -> str:
-        """Whose words they are, the same whether a person spoke for themselves or was quoted by another."""
+        """Return the key of the person whose words the line quotes, whether they spoke themselves or were quoted."""
         return (
             (self.source_key or _key_of_source(self.source, self.who)).removeprefix("speaker:").removeprefix("person:")
         )
 
     @property
     def told_by(self) -> str:
-        """Through whom they came; a line from before tellers were recorded came through `who`."""
+        """Return the key of the speaker through whom the words came; by default the source."""
         return self.teller or f"speaker:{self.who.casefold()}"
 
     def is_repeat_of(self, other: "EvidenceLine") -> bool:
@@ -166,6 +167,6 @@ _SPEAKER_NAMES = frozenset({"", "user", "the user"})
 
 
 def _key_of_source(source: str, who: str) -> str:
-    """Return the key of a line from before keys were recorded: the speaker's in any dress, or the name's."""
+    """Return the source key of a line stored before keys were recorded: the speaker's, or one made of the name."""
     name = _DRESS.sub("", source.casefold().strip()[:200])
     return f"speaker:{who.casefold()}" if name in _SPEAKER_NAMES or name == who.casefold() else f"person:{name}"

@@ -41,8 +41,8 @@ _SPAN = 6
 """Words on either side of a "than" that are compared."""
 
 
-def _opposites() -> dict[str, frozenset[str]]:
-    """Return, for each stem, the stems that exclude it."""
+def _load_opposites() -> dict[str, frozenset[str]]:
+    """Return, for each stem in the table of opposites, the stems that contradict it."""
     found: dict[str, set[str]] = defaultdict(set)
     for one, other in pair_list("opposed"):
         found[word_stem(one)].add(word_stem(other))
@@ -50,16 +50,16 @@ def _opposites() -> dict[str, frozenset[str]]:
     return {word: frozenset(others) for word, others in found.items()}
 
 
-_OPPOSITES = _opposites()
+_OPPOSITES = _load_opposites()
 
 
 def opposites(word: str) -> frozenset[str]:
-    """Return the stems that exclude a stem."""
+    """Return the stems that contradict this stem: "after" for "before"."""
     return _OPPOSITES.get(word, frozenset())
 
 
 def contrast_fault(statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
-    """Return which small word of the statement says the contrary of its quote; None without one."""
+    """Return the fault where a small word contradicts the quote ("after" for "before"); None without."""
     return (
         _opposed_fault(claimed, sentences)
         or next(filter(None, (_measure_fault(statement, claimed, one) for one in sentences)), None)
@@ -69,7 +69,7 @@ def contrast_fault(statement: str, claimed: Sequence[ReadWord], sentences: Seque
 
 
 def _opposed_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
-    """Return which word stands where the quote has its opposite: "after breakfast" for "before breakfast"."""
+    """Return the fault where a word is the opposite of the quote's ("after" for "before breakfast"); None without."""
     said = {word.stem: word for one in sentences for word in one.words if one.is_quoted(word)}
     around = {word.stem for one in sentences for word in one.words}
     own = {word.stem for word in claimed}
@@ -84,7 +84,7 @@ def _opposed_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSenten
 
 
 def _sequence_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
-    """Return that the statement turns round what the quote puts in order with "then"."""
+    """Return the fault where the statement reverses an order that the quote gives with "then"; None without."""
     texts = [word.text for word in one.words]
     if "then" not in texts or {"before", "after"} & set(texts):
         return None
@@ -100,7 +100,7 @@ def _sequence_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | N
 
 
 def _measure_fault(statement: str, claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
-    """Return how the statement changes what a figure or a date stands for in the quote."""
+    """Return the fault where a figure or date means something else than in the quote; None without."""
     if fault := frequency_fault(statement, one.read):
         return fault
     figures, own = find_figures(one.read), find_figures(statement)
@@ -114,7 +114,7 @@ def _measure_fault(statement: str, claimed: Sequence[ReadWord], one: QuotedSente
 
 
 def frequency_fault(statement: str, text: str) -> str | None:
-    """Return that the statement says "every" where the text says "every other"; None without."""
+    """Return the fault where the statement says "every" and the text "every other"; None without."""
     skips = next((match for match in _EVERY.finditer(text) if match["skip"]), None)
     if skips and _EVERY.search(statement) and not _SKIPPING.search(statement):
         return f"the quote says “{skips[0].strip()}”"
@@ -122,10 +122,10 @@ def frequency_fault(statement: str, text: str) -> str | None:
 
 
 def _moved_fault(statement: str, one: QuotedSentence) -> str | None:
-    """Return that the statement gives what the quote says has changed: "moved from Friday to the 10th"."""
+    """Return the fault where the statement gives the old value of a change ("moved from Friday to"); None without."""
     changes = [
         (one.read[left[0] : left[1]].lower(), one.read[right[0] : right[1]].lower())
-        for left, right in _neighbours(one.read)
+        for left, right in _neighbour_pairs(one.read)
         if _FROM.search(one.read, max(0, left[0] - 12), left[0]) and _TO.fullmatch(one.read[left[1] : right[0]])
     ]
     low = statement.lower()
@@ -138,14 +138,14 @@ def _moved_fault(statement: str, one: QuotedSentence) -> str | None:
     return None
 
 
-def _neighbours(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return the pairs of figures and dates that follow each other in the text."""
+def _neighbour_pairs(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return each pair of consecutive figures or dates of the text, as spans."""
     spans = sorted({*date_spans(text), *((figure.start, figure.end) for figure in find_figures(text))})
     return list(pairwise(spans))
 
 
 def _step_fault(statement: str, own: Sequence[Figure], one: QuotedSentence, given: Sequence[Figure]) -> str | None:
-    """Return that a figure is a change here and a result there, or that a date ends something there and not here."""
+    """Return the fault where "rose by 5" becomes "rose to 5", or "until Friday" becomes "on Friday"; None without."""
     said = {(figure.low, figure.high): _word_before(one.read, figure.start) for figure in given}
     for figure in own:
         pair = {_word_before(statement, figure.start), said.get((figure.low, figure.high), "")}
@@ -160,13 +160,13 @@ def _step_fault(statement: str, own: Sequence[Figure], one: QuotedSentence, give
 
 
 def _word_before(text: str, at: int) -> str:
-    """Return the "by", "to" or "until" directly before a place in the text; empty without."""
+    """Return the "by", "to" or "until" directly before a position in the text; empty if there is none."""
     match = _STEP.search(text[max(0, at - 24) : at])
     return match["word"].lower() if match else ""
 
 
 def _direction_fault(claimed: Sequence[ReadWord], own: Sequence[Figure]) -> str | None:
-    """Return that the statement calls a rise what its own figures show as a fall, or the other way round."""
+    """Return the fault where the statement calls its own figures a rise although they fall, or the reverse."""
     stems = {word.stem for word in claimed}
     if len(own) != 2 or not {"from", "to"} <= {word.text for word in claimed} or own[0].unit != own[1].unit:
         return None
@@ -177,23 +177,24 @@ def _direction_fault(claimed: Sequence[ReadWord], own: Sequence[Figure]) -> str 
 
 
 def _compared_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
-    """Return that what is compared changed sides: "tea over coffee" for "coffee over tea"."""
-    own, said = _sides(claimed), _sides(one.words)
+    """Return the fault where the statement reverses a comparison ("tea over coffee"); None without."""
+    own, said = _compared_sides(claimed), _compared_sides(one.words)
     if not own or not said:
         return None
     left, right = own[0] & said[1] - said[0], own[1] & said[0] - said[1]
     return "the sides of the comparison changed places" if left and right else None
 
 
-def _sides(words: Sequence[ReadWord]) -> tuple[frozenset[str], frozenset[str]] | None:
-    """Return the stems before and after the word that compares; None without one."""
+def _compared_sides(words: Sequence[ReadWord]) -> tuple[frozenset[str], frozenset[str]] | None:
+    """Return the stems before and after a comparing word ("than", "over"); None if there is none."""
     for at, word in enumerate(words):
         prefers = word.text == "to" and any(other.stem == "prefer" for other in words[:at])
         if (word.text in _COMPARING or prefers) and at:
             before, after = words[max(0, at - _SPAN) : at], words[at + 1 : at + 1 + _SPAN]
-            return _telling(before), _telling(after)
+            return _content_stems(before), _content_stems(after)
     return None
 
 
-def _telling(words: Sequence[ReadWord]) -> frozenset[str]:
+def _content_stems(words: Sequence[ReadWord]) -> frozenset[str]:
+    """Return the stems of the words that are no function words."""
     return frozenset(word.stem for word in words if not word.is_function_word)

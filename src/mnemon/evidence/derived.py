@@ -26,7 +26,7 @@ class SourceTexts:
 
     @reads_outside_text
     def __init__(self, texts: Iterable[str], at: datetime | None = None) -> None:
-        self.texts = tuple(_bounded(texts))
+        self.texts = tuple(_cut_to_limit(texts))
         self._at = at
         self._modes: dict[str, set[tuple[bool, bool]]] = {}
         for text in self.texts:
@@ -39,7 +39,7 @@ class SourceTexts:
 
     @reads_outside_text
     def fault(self, line: str, *, share: float = 0.5) -> str | None:
-        """Return what the line says that the sources do not; None when it says nothing else.
+        """Return what a line claims that its sources do not; None if they cover it.
 
         `share` of its words must be theirs, as themselves or as synonyms, and all of its names, figures and dates.
         """
@@ -63,20 +63,20 @@ class SourceTexts:
         return None
 
     def _is_told(self, word: ReadWord) -> bool:
-        """Say whether the word says something that a source must say."""
+        """Say whether a word makes a claim that a source must contain."""
         if word.is_function_word or word.stem in FREE or word.stem in _TOLD_WORDS:
             return False
         return not any(sign.isdigit() for sign in word.text)
 
     def _is_known(self, word: ReadWord) -> bool:
-        """Say whether a source has the word, a synonym or another form of it."""
+        """Say whether a source contains the word, a synonym or another form of it."""
         if word.stem in self._modes or any(other in self._modes for other in supporting_stems(word.stem)):
             return True
         return any(is_derived(word.stem, other) for other in self._by_beginning.get(word.stem[:_COMMON_LETTERS], ()))
 
 
-def _bounded(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the texts, the last of them cut, up to the most characters that are read."""
+def _cut_to_limit(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts up to the greatest number of characters that is read; the last one is cut."""
     room = _MOST_SOURCES_CHARS
     for text in texts:
         if room <= 0:
@@ -86,7 +86,7 @@ def _bounded(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _readable_parts(text: str) -> Iterator[str]:
-    """Yield the text in parts that are read at once, split after a full stop or a blank where there is one."""
+    """Yield the text in parts of a readable length, split after a full stop or a space if possible."""
     start = 0
     while len(text) - start > LONGEST_READ:
         most = start + LONGEST_READ

@@ -89,7 +89,7 @@ def disowned_fault(
     about_other: bool,
     speaker: frozenset[str],
 ) -> str | None:
-    """Return why the speaker does not stand by a quote; None when they do, or when the statement says so too."""
+    """Return why the speaker does not mean a quote (a correction, a joke, another's words); None if they do."""
     stems = {word.stem for word in claimed if not word.is_function_word}
     negated = any(word.negated or word.ceased for word in claimed)
     for one in sentences:
@@ -114,12 +114,12 @@ def disowned_fault(
 
 
 def _names_other(claimed: Sequence[ReadWord], speaker: frozenset[str]) -> bool:
-    """Say whether the statement names somebody who may have written the cited words."""
+    """Say whether the statement names somebody else who may have written the quoted words."""
     return any(word.is_name and word.stem not in speaker for word in claimed)
 
 
 def _corrected_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
-    """Return what the quoted sentence corrects within itself, where the statement has it uncorrected.
+    """Return the fault where the statement repeats what its quoted sentence corrects itself; None without.
 
     Of "on Tuesday, no, Wednesday" the second is meant: a figure, a day or a name before the correction is taken back.
     """
@@ -136,30 +136,32 @@ def _corrected_fault(claimed: Sequence[ReadWord], one: QuotedSentence) -> str | 
 
 
 def _may_be_corrected(word: ReadWord) -> bool:
+    """Say whether a word is one that a later word can correct: a name, a day or a number."""
     return word.is_name or word.text in _CORRECTABLE or any(sign.isdigit() for sign in word.text)
 
 
 def _is_called_off(one: QuotedSentence, stems: ClaimedStems) -> bool:
-    """Say whether a clause of the quoted sentence that the statement takes words from calls something off."""
+    """Say whether the quoted sentence calls off what the statement says of it."""
     for match in CALLED_OFF.finditer(one.read):
         at = max((word.clause for word in one.words if word.start <= match.start()), default=0)
-        if any(word.clause == at and _is_kept(word, stems) for word in one.words):
+        if any(word.clause == at and _is_claimed_word(word, stems) for word in one.words):
             return True
     return False
 
 
-def _is_kept(word: ReadWord, stems: ClaimedStems) -> bool:
+def _is_claimed_word(word: ReadWord, stems: ClaimedStems) -> bool:
+    """Say whether a content word of the quote is among the statement's stems or a synonym of one."""
     return not word.is_function_word and stems.are_supported_by(word.stem)
 
 
 def _rest_after(one: QuotedSentence) -> str:
-    """Return what follows the quoted sentence in its message."""
+    """Return what follows the quoted sentence in its message, up to a limit."""
     end = one.quotation.end + len(one.read) - one.end
     return one.quotation.passage.text[end : end + _FOLLOWS]
 
 
 def _is_inside_marks(quotation: Quotation) -> bool:
-    """Say whether the quote stands inside quotation marks that begin and end outside it."""
+    """Say whether the quote is part of a longer passage in quotation marks."""
     text = quotation.passage.text
     before, after = text[max(0, quotation.start - 2_000) : quotation.start], text[quotation.end : quotation.end + 2_000]
     if '"' in text[quotation.start : quotation.end].strip('"'):
@@ -170,7 +172,7 @@ def _is_inside_marks(quotation: Quotation) -> bool:
 
 
 def _heading_of(quotation: Quotation) -> str | None:
-    """Return the heading of the list in which a quote is an item; None when it is in no list."""
+    """Return the heading of the list that has a quote as an item; None if the quote is in no list."""
     text = quotation.passage.text
     line = text.rfind("\n", 0, quotation.start) + 1
     if not _BULLET.match(text, line):

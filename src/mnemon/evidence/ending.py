@@ -67,7 +67,7 @@ _NOT_OVER = frozenset({Mood.QUESTION, Mood.HYPOTHETICAL, Mood.FUTURE, Mood.WISH,
 
 @reads_outside_text
 def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
-    """Return why a quote does not say that something is over; None when it does.
+    """Return why a quote does not say that a todo is over (done, or else dropped); None if it does.
 
     "I'll call her" and "I haven't called her" do not say that it is done; a negation may well say that it is dropped.
     """
@@ -91,7 +91,7 @@ def ending_fault(quotation: Quotation, topic: str, *, done: bool) -> str | None:
 
 
 def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[ReadWord], *, done: bool) -> str | None:
-    """Return why what the quote tells ends nothing: it speaks of something else, somebody else, a part or a pause."""
+    """Return why a quote ends nothing: it is about something else, somebody else, a part or a pause; else None."""
     stems = {word.stem for word in read_words(topic[:LONGEST_STATEMENT]) if not word.is_function_word}
     told = {word.stem for word in sentence.words}
     if not any(is_supported_by(own, other) for own in stems for other in told) and not _is_answer(sentence, stems):
@@ -122,20 +122,20 @@ def _unfinished_fault(topic: str, sentence: QuotedSentence, about: Sequence[Read
 
 
 def _says_dropped(sentence: QuotedSentence) -> bool:
-    """Say whether a quote has any sign that something is dropped."""
+    """Say whether a quote contains a sign that something was dropped."""
     if CALLED_OFF.search(sentence.read) or _ENDS.search(sentence.read) or _INSTEAD.search(sentence.read):
         return True
     return any(word.negated or word.ceased or word.stem in _DROPPING for word in sentence.words)
 
 
 def _is_answer(sentence: QuotedSentence, stems: set[str]) -> bool:
-    """Say whether a quote without a word of the todo ends it by what was said before: "That's done"."""
+    """Say whether a quote that has no word of the todo refers back to it and ends it: "That's done"."""
     before = sentence.quotation.passage.text[:LONGEST_SEARCHED]
     return bool(_ENDS.search(sentence.read)) and bool(stems & stems_of((before,)))
 
 
 def _uncovered_part(topic: str, sentence: QuotedSentence) -> str | None:
-    """Return a part of a todo, joined by "and", of which the quote says nothing; None without."""
+    """Return a part of a todo "a and b" that the quote does not mention; None if it mentions both."""
     parts = _AND.split(topic)
     if len(parts) < 2:
         return None

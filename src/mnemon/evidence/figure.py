@@ -282,7 +282,7 @@ def _join_pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
 
 
 def _is_scale_shared(first: Figure, second: Figure) -> bool:
-    """Say whether a range's first end takes the second's scale: in "4 to 5 million", not "200 to 3 thousand"."""
+    """Say whether the first end of a range takes the second's scale: in "4 to 5 million", not "200 to 3 thousand"."""
     unscaled = second.low / second.scale
     if first.scale >= second.scale or first.low >= 1000:
         return False

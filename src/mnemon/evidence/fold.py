@@ -20,8 +20,8 @@ TokenClasses = tuple[frozenset[object], frozenset[str], frozenset[object], froze
 
 
 @reads_outside_text
-def token_classes(text: str) -> TokenClasses:
-    """Return what distinguishes the text from one that says something else in nearly the same words."""
+def distinguishing_tokens(text: str) -> TokenClasses:
+    """Return the figures, names, dates and negations of a text, by which it differs from similar texts."""
     figures = frozenset((figure.low, figure.high, figure.unit) for figure in find_figures(text))
     words = read_words(text)
     codes = frozenset(word.text for word in words if any(sign.isdigit() for sign in word.text))
@@ -36,7 +36,7 @@ def token_classes(text: str) -> TokenClasses:
 @reads_outside_text
 def differ_in_substance(one: str, other: str) -> bool:
     """Say whether two similar texts differ in a figure, a name, a date or a negation; capitals alone make no name."""
-    left, right = token_classes(one), token_classes(other)
+    left, right = distinguishing_tokens(one), distinguishing_tokens(other)
     if left[:3] != right[:3] or left[4] != right[4]:
         return True
     words = {word.stem for word in read_words(one)}, {word.stem for word in read_words(other)}
@@ -45,12 +45,12 @@ def differ_in_substance(one: str, other: str) -> bool:
 
 @reads_outside_text
 def fold_fault(folded: str, fragments: Sequence[str]) -> str | None:
-    """Return what the folded text loses or changes of one of its fragments; None when it keeps everything."""
+    """Return what a folded text loses or changes of one of its fragments; None if it keeps everything."""
     for fragment in fragments:
         fault = number_fault(fragment, [folded]) or code_fault(fragment, [folded])
         if fault or not _keeps_figures(folded, fragment):
             return f"it loses a figure of “{fragment[:80]}”"
-        if not _dates(fragment) <= _dates(folded):
+        if not _dates_in(fragment) <= _dates_in(folded):
             return f"it loses a date of “{fragment[:80]}”"
         if lost := _lost_word(folded, fragment):
             return f"it loses or changes “{lost}” of “{fragment[:80]}”"
@@ -60,29 +60,31 @@ def fold_fault(folded: str, fragments: Sequence[str]) -> str | None:
 
 
 def _keeps_figures(folded: str, fragment: str) -> bool:
-    """Say whether every figure of the fragment is in the folded text, unrounded."""
+    """Say whether every figure of the fragment occurs in the folded text, unrounded."""
     kept = find_figures(folded)
     return all(any(is_same_figure(one, other) for other in kept) for one in find_figures(fragment))
 
 
-def _dates(text: str) -> frozenset[object]:
-    return token_classes(text)[2]
+def _dates_in(text: str) -> frozenset[object]:
+    """Return the dates of the text."""
+    return distinguishing_tokens(text)[2]
 
 
 def _mode_of(word: ReadWord) -> str:
-    """Return how a word is meant where it is not plainly true: negated, over, or in a mood."""
+    """Return how a word is meant where it is not simply true: negated, over, or its moods; empty where it is."""
     kept = sorted(word.moods - {Mood.PAST, Mood.FUTURE})
     return " ".join([*(["not"] if word.negated else []), *(["over"] if word.ceased else []), *kept])
 
 
 def _content_words(words: Iterable[ReadWord]) -> list[ReadWord]:
+    """Return the words with content of their own: no function words, fillers or negations."""
     return [
         word for word in words if not word.is_function_word and word.stem not in FREE and word.stem not in _NEGATING
     ]
 
 
 def _lost_word(folded: str, fragment: str) -> str | None:
-    """Return a name that the folded text lacks, or a word that it negates, doubts or ends otherwise; None without."""
+    """Return a word of the fragment that the folded text lacks, negates, doubts or ends otherwise; None without."""
     kept: dict[str, set[str]] = {}
     done: set[str] = set()
     for word in read_words(folded):
@@ -107,7 +109,7 @@ def _lost_word(folded: str, fragment: str) -> str | None:
 
 
 def _keeps_mode(word: ReadWord, modes: set[str], denied: set[int]) -> bool:
-    """Say whether the folded text means a word as its fragment does; a name is only named, and may be denied only."""
+    """Say whether a word is asserted, negated or doubted in the folded text as it is in its fragment."""
     if _mode_of(word) in modes:
         return True
     if word.is_name and not word.negated:
@@ -119,7 +121,7 @@ def _keeps_mode(word: ReadWord, modes: set[str], denied: set[int]) -> bool:
 
 
 def _roles_fault(folded: str, fragments: Sequence[str]) -> str | None:
-    """Return that two names changed places around a verb: "Jasmine manages Colin" is not "Colin manages Jasmine"."""
+    """Return the fault where two names swap their roles, "Ann manages Bo" for "Bo manages Ann"; None without."""
     claimed = read_words(folded)
     if any(word.text == "by" for word in claimed):
         return None
@@ -128,14 +130,16 @@ def _roles_fault(folded: str, fragments: Sequence[str]) -> str | None:
         names = [word for word in words if word.is_name]
         if len(names) != 2 or names[0].stem == names[1].stem:
             continue
-        between = _between(words, names[0].stem, names[1].stem)
-        if between & _between(claimed, names[1].stem, names[0].stem) - _between(claimed, names[0].stem, names[1].stem):
+        between = _stems_between(words, names[0].stem, names[1].stem)
+        if between & _stems_between(claimed, names[1].stem, names[0].stem) - _stems_between(
+            claimed, names[0].stem, names[1].stem
+        ):
             return f"it changes the roles of “{names[0].text}” and “{names[1].text}”"
     return None
 
 
-def _between(words: Sequence[ReadWord], first: str, second: str) -> set[str]:
-    """Return the stems of what stands between two names in this order, within a sentence; empty without."""
+def _stems_between(words: Sequence[ReadWord], first: str, second: str) -> set[str]:
+    """Return the stems between two names that stand in this order in one sentence; empty if they do not."""
     found: set[str] = set()
     started, sentence = False, -1
     for word in words:

@@ -26,7 +26,7 @@ _LONGEST_WORD = 60
 
 @reads_outside_text
 def foreign_number_words(text: str) -> frozenset[str]:
-    """Return the number words of other languages that the text has, case folded."""
+    """Return the number words of other languages than English in the text, case-folded."""
     found = set()
     for match in _WORD.finditer(text):
         word = match[0].lower()
@@ -36,5 +36,5 @@ def foreign_number_words(text: str) -> frozenset[str]:
 
 
 def _is_compound(word: str) -> bool:
-    """Say whether the word is put together from number words, as German, Dutch, Italian and Spanish do."""
+    """Say whether a word is a compound of number words, as German, Dutch, Italian and Spanish form them."""
     return len(word) > 6 and _COMPOUND.fullmatch(word) is not None

@@ -16,27 +16,30 @@ from mnemon.evidence.statement import QuotedSentence, StatementKind
 from mnemon.evidence.vocabulary import ClaimedStems, word_list, word_stem
 
 
-def _any(pattern: str) -> re.Pattern[str]:
+def _whole_words(pattern: str) -> re.Pattern[str]:
+    """Return a compiled pattern that matches the given one as whole words, in any case."""
     return re.compile(rf"(?<![\w'])(?:{pattern})(?![\w'])", re.IGNORECASE)
 
 
 _LIMITS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     (
-        _any(r"except(?: for| when| if)?|apart from|aside from|other than|excluding|with the exception|unless"),
-        _any(
+        _whole_words(r"except(?: for| when| if)?|apart from|aside from|other than|excluding|with the exception|unless"),
+        _whole_words(
             r"except\w*|apart|aside|other than|exclud\w*|unless|but|not|no|without|never|\w+n't|only|besides|cannot|if"
         ),
     ),
     (
-        _any(r"until|till"),
-        _any(
+        _whole_words(r"until|till"),
+        _whole_words(
             r"until|till|through|to|ends|ended|ending|expires?|expired|up to|by|before|lasts?|back|return\w*|over|runs?"
             r"|stays?|deadline|due|no longer|was|were|used|will|then|later"
         ),
     ),
     (
-        _any(r"(?<!not )(?<!the )(?<!an )only(?! (?:child|son|daughter|one))"),
-        _any(r"only|just|sole\w*|exclusive\w*|nothing|no|not|never|limit\w*|max\w*|except|single|one|alone|without"),
+        _whole_words(r"(?<!not )(?<!the )(?<!an )only(?! (?:child|son|daughter|one))"),
+        _whole_words(
+            r"only|just|sole\w*|exclusive\w*|nothing|no|not|never|limit\w*|max\w*|except|single|one|alone|without"
+        ),
     ),
 )
 """What limits a clause, with what keeps the limit in a statement."""
@@ -46,7 +49,7 @@ _BOUND = re.compile(
     r"|almost|max|maximum|minimum|past|not quite|just under|just over)\s+(?:[$€£]\s?)?$",
     re.IGNORECASE,
 )
-_BOUND_KEPT = _any(
+_BOUND_KEPT = _whole_words(
     r"under|below|less|fewer|over|above|more|least|most|up to|nearly|almost|max\w*|min\w*|past|exceed\w*|beyond|within"
     r"|limit\w*|budget|upwards|plus|about|around|roughly|approximately|close"
 )
@@ -62,7 +65,7 @@ _RATE_KEPT = re.compile(
     re.IGNORECASE,
 )
 _BY_DATE = re.compile(r"\b(?:by|before|no later than)\s+(?:the\s+|end\s+of\s+|next\s+|this\s+)*$", re.IGNORECASE)
-_BY_KEPT = _any(
+_BY_KEPT = _whole_words(
     r"by|before|due|deadline|until|till|latest|later|within|no later|in time|end|expires?|needs?|has to|must|wants?"
 )
 
@@ -78,7 +81,7 @@ _AIMING = re.compile(
 def limit_fault(
     statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence], kind: StatementKind
 ) -> str | None:
-    """Return which limit of the quote the statement drops; None when it keeps them."""
+    """Return the fault where the statement drops a limit of its quote ("only", "except", "by Friday"); None without."""
     for one in sentences:
         if one.fields:
             continue
@@ -91,7 +94,7 @@ def limit_fault(
 
 
 def _clause_limit(statement: str, claimed: Sequence[ReadWord], one: QuotedSentence) -> str | None:
-    """Return a limit that stands directly after words that the statement keeps, or an "only" before them."""
+    """Return the fault where the statement drops a limit beside words that it keeps; None without."""
     own = ClaimedStems(word.stem for word in claimed if not word.is_function_word)
     told = [word for word in one.words if not word.is_function_word]
     for limit, kept in _LIMITS:
@@ -100,17 +103,18 @@ def _clause_limit(statement: str, claimed: Sequence[ReadWord], one: QuotedSenten
         for match in limit.finditer(one.read):
             at = bisect_left(told, match.start(), key=lambda word: word.start)
             beside = told[at : at + 1] if match[0].lower() == "only" else told[max(0, at - 1) : at]
-            if beside and one.is_quoted(beside[0]) and _is_kept(beside[0], own):
+            if beside and one.is_quoted(beside[0]) and _is_claimed_word(beside[0], own):
                 return f"the quote says “{match[0]}”, the statement drops it"
     return None
 
 
-def _is_kept(said: ReadWord, kept: ClaimedStems) -> bool:
+def _is_claimed_word(said: ReadWord, kept: ClaimedStems) -> bool:
+    """Say whether a content word of the quote is among the statement's stems or a synonym of one."""
     return not said.is_function_word and kept.are_supported_by(said.stem)
 
 
 def _figure_limit(statement: str, one: QuotedSentence) -> str | None:
-    """Return a bound or a rate that a figure has in the quote and not in the statement, or the other way round."""
+    """Return the fault where the statement drops a figure's bound or rate ("at least 5", "5 a day"); None without."""
     given = {(figure.low, figure.high): figure for figure in find_figures(one.read)}
     for figure in find_figures(statement):
         said = given.get((figure.low, figure.high))
@@ -125,11 +129,12 @@ def _figure_limit(statement: str, one: QuotedSentence) -> str | None:
 
 
 def _has_rate(text: str, figure: Figure) -> bool:
+    """Say whether a rate follows the figure in the text: "5 a day"."""
     return _RATE.match(text, figure.end) is not None
 
 
 def _date_limit(statement: str, one: QuotedSentence) -> str | None:
-    """Return the latest date of the quote that the statement gives as the date itself: "by Friday" as "on Friday"."""
+    """Return the fault where the quote's deadline becomes a date, "by Friday" to "on Friday"; None without."""
     if _BY_KEPT.search(statement) or not date_spans(statement):
         return None
     for start, end in date_spans(one.read):
@@ -139,7 +144,7 @@ def _date_limit(statement: str, one: QuotedSentence) -> str | None:
 
 
 def qualifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
-    """Return a word of the quote that makes another thing of a noun that the statement keeps without it.
+    """Return the fault where the statement drops a word that changes its noun: "acting head" is no head; else None.
 
     An acting head is no head, a visa application no visa, and whoever trains to be a nurse is none yet.
     """
@@ -151,13 +156,13 @@ def qualifier_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSente
             gap = one.read[left.start + len(left.text) : right.start]
             if gap.strip(" -"):
                 continue
-            if left.text in _QUALIFIERS and left.stem not in own and _is_kept(right, kept):
+            if left.text in _QUALIFIERS and left.stem not in own and _is_claimed_word(right, kept):
                 return f"the quote says “{left.text} {right.text}”"
-            if right.text in _HEADS and right.stem not in own and _is_kept(left, kept):
+            if right.text in _HEADS and right.stem not in own and _is_claimed_word(left, kept):
                 return f"the quote says “{left.text} {right.text}”"
         for match in _AIMING.finditer(one.read):
             aim = word_stem(match["aim"].lower())
             follows = next((word for word in words if word.start >= match.end()), None)
-            if aim not in own and follows is not None and _is_kept(follows, kept):
+            if aim not in own and follows is not None and _is_claimed_word(follows, kept):
                 return f"the quote says “{match[0]}”"
     return None

@@ -20,7 +20,7 @@ class Mood(StrEnum):
 
 
 def pattern_of(table: str) -> re.Pattern[str]:
-    """Return a pattern that matches any phrase of the table as whole words, in any case."""
+    """Return a compiled pattern that matches any phrase of the table as whole words, in any case."""
     parts = (part.strip() for line in table.splitlines() for part in line.split(" / "))
     return re.compile(rf"(?<!\w)(?:{'|'.join(filter(None, parts))})(?!\w)", re.IGNORECASE)
 
@@ -164,7 +164,7 @@ WHOLE_CLAUSE = frozenset({Mood.PAST, Mood.FUTURE, Mood.HYPOTHETICAL})
 
 
 def reported_by(text: str) -> list[str]:
-    """Return whose words a text reports, each by the word before the reporting verb or after "according to"."""
+    """Return whose words a text reports: each word before a reporting verb or after "according to"."""
     found = [match["who"] for match in _REPORTER.finditer(text)] + [match[1] for match in _ACCORDING.finditer(text)]
     lows = (who.lower().removesuffix("'s") for who in found if who)
     return [who for who in lows if who not in {"i", "we"} and who not in _NO_REPORTER]
@@ -180,7 +180,7 @@ _ACCORDING = re.compile(r"\baccording to (?:my |our |the )?([\w'-]+)", re.IGNORE
 
 
 def clause_moods(sentence: str, plain: str, start: int, spans: Sequence[tuple[int, int]]) -> list[frozenset[Mood]]:
-    """Return the moods that hold for the whole of each clause: a question, and what an "if" governs.
+    """Return, for each clause, the moods that cover all of it: a question, and what an "if" governs.
 
     `plain` is the sentence without idioms, `start` its place in the text, in which `spans` are the clauses.
     """
@@ -198,7 +198,7 @@ def clause_moods(sentence: str, plain: str, start: int, spans: Sequence[tuple[in
 
 
 def mood_signs(plain: str, begin: int, until: int) -> Iterator[tuple[Mood, int]]:
-    """Yield each mood that a sign between two places of the text gives, with the sign's position."""
+    """Yield each mood that a cue between two positions of the text gives, with the cue's position."""
     for mood, pattern in _SIGNS:
         for match in pattern.finditer(plain, begin, until):
             if mood is Mood.REPORT and _OWN_WORDS.search(plain, max(begin, match.start() - 4), match.end()):

@@ -82,7 +82,7 @@ def judge_figures(text: str, sources: Iterable[str]) -> tuple[JudgedFigure, ...]
     if not claimed:
         return ()
     given = tuple(sources)
-    shared = _SharedFigures(figure for source in given for figure in (*find_figures(source), *_birthdays(source)))
+    shared = _SharedFigures(figure for source in given for figure in (*find_figures(source), *_birthday_ages(source)))
     sentences = _sentences_around(text, claimed)
     return tuple(
         JudgedFigure(figure=figure, tier=_tier_of(text, figure, sentence, shared))
@@ -90,8 +90,8 @@ def judge_figures(text: str, sources: Iterable[str]) -> tuple[JudgedFigure, ...]
     )
 
 
-def _birthdays(text: str) -> Iterator[Figure]:
-    """Yield the age that a birthday gives: whoever has their 40th birthday is 40."""
+def _birthday_ages(text: str) -> Iterator[Figure]:
+    """Yield the age that each birthday in the text gives: whoever has their 40th birthday is 40."""
     for match in _BIRTHDAY.finditer(text):
         age = Fraction(int(match[1]))
         yield Figure(low=age, high=age, unit=None, start=match.start(), end=match.end(), text=match[0])
@@ -121,7 +121,7 @@ def code_fault(text: str, sources: Iterable[str]) -> str | None:
     Numbers of sessions, turns and weeks, and of the items of a list, are the text's own. A text without quotes, such as
     what would show a hypothesis wrong, may name a quarter or a phase that nobody mentioned; a quoted fact may not.
     """
-    codes = [(match.start(), match[0]) for match in _CODE.finditer(_OWN_NUMBERS.sub(_blank, text))]
+    codes = [(match.start(), match[0]) for match in _CODE.finditer(_OWN_NUMBERS.sub(_blank_out, text))]
     if not codes:
         return None
     spans = [*((one.start, one.end) for one in find_figures(text)), *date_spans(text)]
@@ -134,8 +134,8 @@ def code_fault(text: str, sources: Iterable[str]) -> str | None:
     return None
 
 
-def _blank(match: re.Match[str]) -> str:
-    """Return blanks in the place of a match, so that every other character keeps its position."""
+def _blank_out(match: re.Match[str]) -> str:
+    """Return spaces in place of a match, as many as it has characters, to keep all positions."""
     return " " * len(match[0])
 
 
@@ -241,7 +241,7 @@ def is_rounded(claimed: Figure, given: Figure) -> bool:
 
 
 def _last_place(figure: Figure) -> Fraction | None:
-    """Return the value of the last digit that the figure spells out: 100,000 for $4.1M; None for words."""
+    """Return the place value of a figure's last written digit: 100,000 for $4.1M; None for a figure in words."""
     found = _DIGITS.search(figure.text)
     if not found:
         return None
@@ -255,7 +255,7 @@ def _last_place(figure: Figure) -> Fraction | None:
 
 
 def _is_round(figure: Figure) -> bool:
-    """Say whether the figure has one digit that is not zero, or two of which the second is a five."""
+    """Say whether the figure is round: one digit that is not zero, or two with a five as the second."""
     value = figure.low * (100 if figure.unit == SHARE else 1)
     if value <= 0:
         return False
@@ -267,7 +267,7 @@ def _is_round(figure: Figure) -> bool:
 
 
 def _is_exact(text: str, figure: Figure, shared: _SharedFigures) -> bool:
-    """Say whether a source gives the figure as it is.
+    """Say whether a source gives exactly this figure, alone or as an end of a range.
 
     It gives it exactly, or as one of the ends of a range: both ends of a claimed range as single figures, or a claimed
     "at least" or "up to" as the end of a range of its own.

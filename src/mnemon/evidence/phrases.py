@@ -13,11 +13,8 @@ _NEGATORS = word_list("negating")
 
 
 @cache
-def _phrases() -> dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]:
-    """Return the phrases as stems, longest first, by their first stem, each with the stems that it supports.
-
-    They are read when they are first asked for.
-    """
+def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]:
+    """Return the table of phrases as stems, by first stem, each with the stems that it supports; cached."""
     lines = files("mnemon.evidence").joinpath("phrases.txt").read_text("utf-8")
     found: dict[str, list[tuple[tuple[str, ...], frozenset[str]]]] = defaultdict(list)
     for line in filter(None, map(str.strip, lines.splitlines())):
@@ -28,16 +25,16 @@ def _phrases() -> dict[str, list[tuple[tuple[str, ...], frozenset[str]]]]:
 
 
 def find_phrases(words: Sequence[ReadWord]) -> Iterator[tuple[ReadWord, frozenset[str]]]:
-    """Yield the word that carries each phrase, as the phrase says it, with the stems that the phrase supports."""
+    """Yield, for each known phrase in the words, the word that stands for it and the stems that it supports."""
     for place, word in enumerate(words):
-        for phrase, claimed in _phrases().get(word.stem, ()):
+        for phrase, claimed in _load_phrases().get(word.stem, ()):
             within = words[place : place + len(phrase)]
             if tuple(one.stem for one in within) == phrase and within[-1].clause == word.clause:
-                yield _carrier(within), claimed
+                yield _carrying_word(within), claimed
 
 
-def _carrier(within: Sequence[ReadWord]) -> ReadWord:
-    """Return the phrase's last word that says something; a negation inside the phrase is part of its meaning."""
+def _carrying_word(within: Sequence[ReadWord]) -> ReadWord:
+    """Return the last content word of a phrase, to stand for it; a negation inside the phrase does not count."""
     said = next((one for one in reversed(within) if not one.is_function_word), within[-1])
     has_own = any(map(_is_negator, within))
     if not has_own:

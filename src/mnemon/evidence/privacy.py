@@ -146,7 +146,7 @@ def is_confidential_text(text: str) -> bool:
 
 
 def _asks_for_confidence(text: str) -> bool:
-    """Say whether one block of text contains a phrase of confidence without a negation before it."""
+    """Say whether a block of text asks for confidence, without a negation before the request."""
     lowered = " ".join(text.lower().replace("’", "'").split())
     if not any(word in lowered for word in _ONE_OF):
         return False
@@ -158,7 +158,7 @@ def _asks_for_confidence(text: str) -> bool:
 
 @reads_outside_text
 def announces_confidence(text: str) -> bool:
-    """Say whether a message does nothing but ask for confidence, so that it is meant for what comes next."""
+    """Say whether a message only announces a confidence, so that it applies to what comes next."""
     if len(text) > _LONGEST_ANNOUNCEMENT:
         return False
     sentences = [one.strip() for one in _SENTENCE_END.split(text) if one.strip()]
@@ -168,17 +168,17 @@ def announces_confidence(text: str) -> bool:
 
 
 def _is_request(sentence: str) -> bool:
-    """Say whether a sentence asks for confidence, as a statement or as a question."""
+    """Say whether a sentence asks to keep something confidential, as a statement or a question."""
     return is_confidential_text(sentence) or is_confidential_text(f"{sentence}?")
 
 
 def is_confidential_turn(turn: Turn) -> bool:
-    """Say whether the person said anything in the turn in confidence, or announced before it that they would."""
+    """Say whether the turn is confidential: by a request of the person in it, or one announced before it."""
     return is_confidential_text(turn.user_text) or _was_announced(turn.said_before)
 
 
 def _was_announced(said_before: Sequence[str]) -> bool:
-    """Say whether the last message that says something, of those before the turn, announces a confidence."""
+    """Say whether the latest of the earlier messages that has content announces a confidence."""
     for text in reversed(said_before[-_LOOK_BACK:]):
         if announces_confidence(text):
             return True

@@ -27,6 +27,7 @@ OWN_TOOLS = frozenset(
         "forget",
         "get_context",
         "get_engagement",
+        "get_state",
         "get_my_decisions",
         "list_todos",
         "expect",
@@ -111,7 +112,7 @@ class Quotation:
 
 @reads_outside_text
 def quotable_passages(turn: Turn) -> tuple[Passage, ...]:
-    """Return every text of the turn that may be quoted: the person's messages first, then tool results."""
+    """Return every text of the turn that may be quoted: first the person's messages, then tool results."""
     spoken = [_passage_from_message(message, turn) for message in turn.messages if message.role is Role.USER]
     tool_messages = [
         _passage_from_message(message, turn)
@@ -140,7 +141,7 @@ def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
 
 
 def _find_in(passage: Passage, wanted: str, *, fold: bool) -> Quotation | None:
-    """Return the first occurrence in one passage; `fold` ignores case."""
+    """Return the first occurrence of the wanted quote in one passage, None without; `fold` ignores case."""
     composed = normalize_text("NFC", passage.text)
     text = _plain_marks(composed)
     if fold:
@@ -192,7 +193,7 @@ def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:
 
 
 def _string_leaves(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each string in the JSON value with its JSON pointer."""
+    """Yield each string in a JSON value, with its JSON pointer."""
     if len(pointer) > _LONGEST_POINTER:
         return
     if isinstance(value, str):
@@ -206,7 +207,7 @@ def _string_leaves(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]
 
 
 def _plain_marks(text: str) -> str:
-    """Collapse white space and straighten marks, without stripping; all but white space keeps its length."""
+    """Return the text with white space collapsed and typographic marks made plain, its ends not stripped."""
     return _SPACES.sub(" ", text).translate(_MARKS)
 
 
@@ -220,7 +221,7 @@ def _fold_case(text: str) -> str:
 
 
 def _composed_offsets(text: str) -> list[int]:
-    """Return, for each character of the text in its composed form, where in the original it begins."""
+    """Return, for each character of the text in composed Unicode form, where it begins in the original."""
     places: list[int] = []
     start = 0
     for at in range(1, len(text) + 1):
@@ -242,7 +243,7 @@ def _source_offsets(text: str) -> list[int]:
 
 
 def _is_whole_span(text: str, start: int, end: int) -> bool:
-    """Say whether neither end of a span of text cuts a word or a number in two."""
+    """Say whether a span of text begins and ends between words and numbers, not inside one."""
     return not _is_inside_word(text, start) and not _is_inside_word(text, end)
 
 

@@ -36,7 +36,7 @@ class Field:
 
     @property
     def sentence(self) -> str:
-        """Return what the field says: "not paid" for a false, "no results" for nothing."""
+        """Return the field as a clause: "not paid" for a false value, "no results" for an empty one."""
         if self.value in {"false", "no", "off"}:
             return f"not {self.key}"
         if self.value in {"true", "yes", "on"}:
@@ -48,7 +48,7 @@ class Field:
 
 @reads_outside_text_up_to(LONGEST_READ)
 def read_fields(text: str) -> tuple[Field, ...]:
-    """Return the fields of a text that is a record, a list of records or a table; none for any other text."""
+    """Return the fields of a text that is a JSON record, a list of records or a table; none for any other text."""
     text = text[:LONGEST_READ].strip()
     for read in (_json_fields, _table_fields, _line_fields):
         found = read(text)
@@ -58,7 +58,7 @@ def read_fields(text: str) -> tuple[Field, ...]:
 
 
 def spell_fields(fields: Sequence[Field]) -> str:
-    """Return the record as text: one clause for each field, one sentence for each row."""
+    """Return the fields as prose: one clause for each field, one sentence for each row."""
     rows: dict[int, list[str]] = {}
     for one in fields:
         rows.setdefault(one.row, []).append(one.sentence)
@@ -74,28 +74,28 @@ def _json_fields(text: str) -> list[Field]:
     except (ValueError, RecursionError):
         return []
     rows = given if isinstance(given, list) else [given]
-    return [field for row, one in enumerate(rows) if isinstance(one, dict) for field in _walk(one, "", row, 0)]
+    return [field for row, one in enumerate(rows) if isinstance(one, dict) for field in _value_fields(one, "", row, 0)]
 
 
-def _walk(given: object, key: str, row: int, depth: int) -> Iterator[Field]:
-    """Yield the fields of a value of a JSON text, with the keys that lead to it."""
+def _value_fields(given: object, key: str, row: int, depth: int) -> Iterator[Field]:
+    """Yield the fields inside a JSON value, each with the keys that lead to it as its key."""
     if isinstance(given, dict) and given and depth < 6:
         for name, value in given.items():
-            yield from _walk(value, f"{key} {_spaced(str(name))}".strip(), row, depth + 1)
+            yield from _value_fields(value, f"{key} {_key_as_words(str(name))}".strip(), row, depth + 1)
     elif isinstance(given, list) and given and depth < 6:
         for place, value in enumerate(given):
-            yield from _walk(value, key, row * 100 + place + 1 if isinstance(value, dict) else row, depth + 1)
+            yield from _value_fields(value, key, row * 100 + place + 1 if isinstance(value, dict) else row, depth + 1)
     else:
         yield Field(key=key, value=given if isinstance(given, str) else json.dumps(given), row=row)
 
 
-def _spaced(key: str) -> str:
-    """Return a key as words: "last_seen" and "lastSeen" are "last seen"."""
+def _key_as_words(key: str) -> str:
+    """Return a key as words: "last seen" for "last_seen" and "lastSeen"."""
     return _CAMEL.sub(" ", key).replace("_", " ").replace("-", " ").replace("%", " percent").strip().lower()
 
 
 def _table_fields(text: str) -> list[Field]:
-    """Return the cells of a table with their columns' names: with bars, tabs, commas or aligned by spaces."""
+    """Return the cells of a table (bars, tabs, commas or aligned spaces) as fields named by column; else none."""
     lines = [line.strip().strip("|") for line in text.splitlines() if line.strip() and not _RULE.match(line)]
     lines = [line for line in lines if not line.startswith("$")]
     for split in (_split_cells, str.split):
@@ -106,7 +106,7 @@ def _table_fields(text: str) -> list[Field]:
         rows = [row for row in cells[1:] if len(row) == len(head)]
         if rows and len(rows) == len(cells) - 1:
             return [
-                Field(key=_spaced(name), value=cell.strip(), row=at)
+                Field(key=_key_as_words(name), value=cell.strip(), row=at)
                 for at, row in enumerate(rows)
                 for name, cell in zip(head, row, strict=True)
             ]
@@ -114,6 +114,7 @@ def _table_fields(text: str) -> list[Field]:
 
 
 def _split_cells(line: str) -> list[str]:
+    """Return the cells of a table's line, without surrounding spaces."""
     return [cell.strip() for cell in _COLUMNS.split(line.strip())]
 
 
@@ -122,10 +123,10 @@ def _line_fields(text: str) -> list[Field]:
     lines = [line for line in text.splitlines() if line.strip()]
     found = [match for line in lines if (match := _FIELD_LINE.fullmatch(line))]
     if len(lines) > 1 and len(found) == len(lines):
-        return [Field(key=_spaced(match["key"]), value=match["value"].strip(), row=0) for match in found]
+        return [Field(key=_key_as_words(match["key"]), value=match["value"].strip(), row=0) for match in found]
     inline = list(_INLINE_FIELD.finditer(lines[0])) if len(lines) == 1 else []
     if len(inline) > 1 and sum(len(match[0]) for match in inline) > len(text) * 0.7:
-        return [Field(key=_spaced(match["key"]), value=match["value"].strip(), row=0) for match in inline]
+        return [Field(key=_key_as_words(match["key"]), value=match["value"].strip(), row=0) for match in inline]
     return []
 
 
@@ -133,33 +134,38 @@ _SEVERAL = re.compile(r"\b(?:and|while|but|whereas|both|from|between)\b|[,;]", r
 
 
 def record_fault(statement: str, claimed: Sequence[ReadWord], fields: Sequence[Field]) -> str | None:
-    """Return which value the statement gives to another key or row of the record than its own; None without."""
+    """Return the fault where the statement gives a value to another key or row of the record; None without."""
     if not fields:
         return None
     own = {word.stem for word in claimed if not word.is_function_word} | {word.text for word in claimed}
-    read = [(one, _stems(one.key), _stems(one.value)) for one in fields]
+    read = [(one, _content_stems(one.key), _content_stems(one.value)) for one in fields]
     used = [each for each in read if each[2] and each[2] <= own]
     for one, key, value in used:
         if key & own or any(value == other[2] and other[1] & own for other in used):
             continue
         for other, other_key, other_value in read:
             is_named = other_key & own - key and other.row == one.row
-            if is_named and _sort(one.value) == _sort(other.value) and not other_value & own and not other_key & value:
+            if (
+                is_named
+                and _value_type(one.value) == _value_type(other.value)
+                and not other_value & own
+                and not other_key & value
+            ):
                 return f"the record gives “{other.value}” for “{other.key}”"
     if _SEVERAL.search(statement):
         return None
     return _row_fault(own, read)
 
 
-def _sort(value: str) -> str:
-    """Return what a value is: a number, a date, a truth value or a word; only the like may be confused."""
+def _value_type(value: str) -> str:
+    """Return the type of a value: number, date, truth value or word; only values of one type are confused."""
     if _NUMBER.fullmatch(value):
         return "date" if _YEAR.fullmatch(value) else "number"
     return "truth" if value in {"true", "false", "null", "[]", "{}"} else "word"
 
 
 def _row_fault(own: set[str], read: Sequence[tuple[Field, frozenset[str], frozenset[str]]]) -> str | None:
-    """Return that the statement mixes values which stand in one row only with those of another."""
+    """Return the fault where the statement mixes values of different rows; None without."""
     rows: dict[str, set[int]] = {}
     for one, _, value in read:
         for stem in value & own:
@@ -172,6 +178,6 @@ def _row_fault(own: set[str], read: Sequence[tuple[Field, frozenset[str], frozen
     return None
 
 
-def _stems(text: str) -> frozenset[str]:
-    """Return the stems of the words of a key or value that tell something."""
+def _content_stems(text: str) -> frozenset[str]:
+    """Return the stems of the content words of a key or value."""
     return frozenset(word.stem for word in read_words(text.lower()) if not word.is_function_word)

@@ -133,7 +133,7 @@ _MASKS = (
 
 @reads_outside_text
 def mask_references(text: str) -> str:
-    """Return the text with dates, ordinals, references and idioms masked, every other character in its place."""
+    """Return the text with dates, ordinals, references and idioms blanked out, all other positions kept."""
     # Masked rather than cut out: figures keep their positions in the original text.
     for mask in _MASKS:
         text = mask.sub(lambda found: _BLANK * len(found.group()), text)

@@ -37,7 +37,7 @@ NOT_ENDED = "the quote does not say that it is no longer so"
 
 @reads_outside_text
 def retraction_fault(content: str, quotation: Quotation) -> str | None:
-    """Return why a quote does not take the fact back, in words that help to mend it; None when it does."""
+    """Return why a quote does not retract the fact, in words that help to correct it; None if it does."""
     if len(content) > LONGEST_STATEMENT:
         return f"it has {len(content)} characters; at most {LONGEST_STATEMENT} can be taken back by a quote"
     sentence = quoted_sentence(quotation)

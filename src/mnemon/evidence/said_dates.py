@@ -125,7 +125,7 @@ def find_dates(text: str) -> list[SaidDate]:
 
 
 def _date_candidates(text: str) -> Iterator[SaidDate]:
-    """Yield dates, the most complete patterns first."""
+    """Yield what may be a date in the text, the most complete patterns first."""
     for pattern in (_DAYS_MONTH, _MONTH_DAYS):
         for match in pattern.finditer(text):
             year, month = int(match["y"]) if match["y"] else None, _month_number(match["m"])
@@ -160,6 +160,7 @@ def _date_candidates(text: str) -> Iterator[SaidDate]:
 
 
 def _month_number(text: str | None) -> int | None:
+    """Return the month's number from its digits or name; None if it names no month."""
     if text is None:
         return None
     if text.isdigit():
@@ -171,7 +172,7 @@ def _month_number(text: str | None) -> int | None:
 def find_times(text: str) -> list[SaidTime]:
     """Return the clock times of the text, in order."""
     return [
-        SaidTime(minutes=_minutes(match), start=match.start(), end=match.end())
+        SaidTime(minutes=_minutes_meant(match), start=match.start(), end=match.end())
         for match in _CLOCK.finditer(text[:LONGEST_READ])
     ]
 
@@ -189,7 +190,8 @@ def covered_places(length: int, spans: Iterable[tuple[int, int]]) -> bytearray:
     return covered
 
 
-def _minutes(match: re.Match[str]) -> frozenset[int]:
+def _minutes_meant(match: re.Match[str]) -> frozenset[int]:
+    """Return the times of day, in minutes after midnight, that a matched clock time may mean."""
     if match["word"]:
         return frozenset({720 if match["word"].lower() == "noon" else 0})
     if match["h24"]:
@@ -205,7 +207,7 @@ def _minutes(match: re.Match[str]) -> frozenset[int]:
 
 @reads_outside_text_up_to(LONGEST_READ)
 def date_fault(statement: str, sources: Sequence[tuple[str, datetime]]) -> str | None:
-    """Return why a date or time of the statement is not supported by texts and the times they were said; else None."""
+    """Return why the sources, said at the given times, do not support a date or time of the statement; else None."""
     claimed = find_dates(statement)
     times = find_times(statement)
     if not claimed and not times:
@@ -213,7 +215,9 @@ def date_fault(statement: str, sources: Sequence[tuple[str, datetime]]) -> str |
     said = [(one, at.date()) for text, at in sources for one in find_dates(text)]
     spans = [span for text, at in sources for span in _relative_spans(text, at.date())]
     for one in claimed:
-        if not any(_follows(one, other, at) for other, at in said) and not any(_is_within(one, span) for span in spans):
+        if not any(_is_supported_date(one, other, at) for other, at in said) and not any(
+            _is_within(one, span) for span in spans
+        ):
             return f"“{statement[one.start : one.end]}” is no date that the quoted words give"
     minutes = [other.minutes for text, _ in sources for other in find_times(text)]
     for time in times:
@@ -222,8 +226,8 @@ def date_fault(statement: str, sources: Sequence[tuple[str, datetime]]) -> str |
     return None
 
 
-def _follows(claimed: SaidDate, said: SaidDate, at: date) -> bool:
-    """Say whether the claimed date is the said one, perhaps completed from the time it was said."""
+def _is_supported_date(claimed: SaidDate, said: SaidDate, at: date) -> bool:
+    """Say whether a claimed date follows from a said one, possibly completed by when it was said."""
     if claimed.weekday is not None:
         return claimed.weekday == said.weekday or claimed.weekday in {day.weekday() for day in _days_meant(said, at)}
     for part in ("year", "month", "day"):
@@ -239,7 +243,7 @@ def _follows(claimed: SaidDate, said: SaidDate, at: date) -> bool:
 
 
 def _is_completable(missing: Sequence[str], said: SaidDate) -> bool:
-    """Say whether the missing parts follow from when it was said: a year of a month, a date of a weekday."""
+    """Say whether the missing parts of a said date follow from when it was said, such as the year of a month."""
     return said.weekday is not None or missing == ["year"] or (said.day is not None and said.month is None)
 
 
@@ -258,6 +262,7 @@ def _days_meant(said: SaidDate, at: date) -> list[date]:
 
 
 def _make_date(year: int, month: int, day: int) -> date | None:
+    """Return the date with these parts; None if there is no such date."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -265,6 +270,7 @@ def _make_date(year: int, month: int, day: int) -> date | None:
 
 
 def _has_parts(day: date, claimed: SaidDate) -> bool:
+    """Say whether a day has the year, month and day of the claimed date, where these are given."""
     return all(
         want is None or want == has
         for want, has in ((claimed.year, day.year), (claimed.month, day.month), (claimed.day, day.day))
@@ -272,7 +278,7 @@ def _has_parts(day: date, claimed: SaidDate) -> bool:
 
 
 def _is_within(claimed: SaidDate, span: _Span) -> bool:
-    """Say whether every day of the span has the claimed parts, so that the claim is not more precise than the span."""
+    """Say whether every day of the span has the claimed parts, so that the claim is not more precise."""
     if claimed.weekday is not None:
         return span.first == span.last and span.first.weekday() == claimed.weekday
     return _has_parts(span.first, claimed) and _has_parts(span.last, claimed)
@@ -287,10 +293,10 @@ def _relative_spans(text: str, at: date) -> Iterator[_Span]:
     for match in _RELATIVE_SPAN.finditer(text):
         yield from _named_spans(match["which"].lower(), match["unit"].lower(), at)
     for match in _AGO.finditer(text):
-        count = _count(match["n"])
+        count = _parse_count(match["n"])
         yield from _offset_spans(count if match["way"].lower() not in {"ago", "back"} else -count, match["unit"], at)
     for match in _IN.finditer(text):
-        yield from _offset_spans(_count(match["n"]), match["unit"], at)
+        yield from _offset_spans(_parse_count(match["n"]), match["unit"], at)
 
 
 _DAY_OFFSETS = {
@@ -302,7 +308,8 @@ _DAY_OFFSETS = {
 }
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
+    """Return the number that digits or a number word give."""
     return int(text) if text.isdigit() else _COUNTS[text.lower()]
 
 
@@ -336,7 +343,7 @@ def _named_spans(which: str, unit: str, at: date) -> Iterator[_Span]:
 
 
 def _offset_spans(count: int, unit: str, at: date) -> Iterator[_Span]:
-    """Yield the day or the month or year that lies so many units away; "two weeks ago" also means its week."""
+    """Yield the day, month or year so many units away; for weeks, the whole week too."""
     unit = unit.lower()
     if unit == "day" or unit == "week":
         day = at + timedelta(days=count * (7 if unit == "week" else 1))
@@ -349,7 +356,7 @@ def _offset_spans(count: int, unit: str, at: date) -> Iterator[_Span]:
 
 
 def _month_span(year: int, month: int) -> _Span:
-    """Return a month's days; a month before January or after December lies in another year."""
+    """Return the days of a month; a month before January or after December lies in another year."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     following = date(year + month // 12, month % 12 + 1, 1)
     return _Span(first=date(year, month, 1), last=following - timedelta(days=1))

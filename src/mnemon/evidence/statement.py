@@ -60,16 +60,16 @@ class QuotedSentence:
 
     @property
     def read(self) -> str:
-        """Return as much of the text as is read word for word."""
+        """Return the beginning of the sentence's text, up to the length that is read word for word."""
         return self.text[:LONGEST_READ]
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Return the texts that give figures, dates and codes: a record's as it is written, too."""
+        """Return the texts to look for figures, dates and codes in: the sentence and, for a record, its original."""
         return (self.text, self.quotation.passage.text[:LONGEST_READ]) if self.fields else (self.text,)
 
     def is_quoted(self, word: ReadWord) -> bool:
-        """Say whether the word is inside the quote itself."""
+        """Say whether the word is inside the quote, not only in its sentence."""
         return self.start <= word.start < self.end
 
 

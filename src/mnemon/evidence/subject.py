@@ -54,12 +54,12 @@ class Token:
 
     @property
     def is_word(self) -> bool:
-        """Say whether it is a word and not a sign."""
+        """Say whether the token is a word, not punctuation."""
         return self.text[0].isalnum()
 
     @property
     def is_name(self) -> bool:
-        """Say whether it is written as a name; at the start of a sentence it is one only if a verb follows."""
+        """Say whether the token is written as a name; at the start of a sentence only if a verb follows."""
         if not self.text[0].isupper() or self.low in CAPITALIZED_WORDS:
             return False
         if self.low in SUBJECT_PRONOUNS or self.low in DETERMINERS or self.text.rstrip("s").isupper():
@@ -68,7 +68,7 @@ class Token:
 
 
 def owned_places(tokens: Sequence[Token]) -> frozenset[int]:
-    """Return the places of words in noun phrases with "my" or "our" that name a person or an animal."""
+    """Return the positions of words in noun phrases like "my sister" that name a person or an animal."""
     found: set[int] = set()
     for at, token in enumerate(tokens):
         if token.low not in OWN:
@@ -86,7 +86,7 @@ def owned_places(tokens: Sequence[Token]) -> frozenset[int]:
 
 
 def apposed_places(tokens: Sequence[Token]) -> frozenset[int]:
-    """Return the places of words that explain a name: in "my dog Rex" and in "Ann, a nurse from Bonn"."""
+    """Return the positions of words in apposition to a name: "my dog" of "my dog Rex"."""
     found: set[int] = set()
     for at, token in enumerate(tokens):
         if not token.is_name:
@@ -132,7 +132,7 @@ def find_subjects(tokens: Sequence[Token], before: Subject) -> list[tuple[Subjec
 
 
 def _phrase_stems(phrase: Sequence[Token]) -> frozenset[str]:
-    """Return the stems of a noun phrase without its determiner and without whoever it belongs to."""
+    """Return the stems of a noun phrase without determiner and possessor."""
     return frozenset(
         word_stem(token.low.replace("-", ""))
         for token in phrase
@@ -159,7 +159,7 @@ def _pronoun_subject(low: str, current: Subject) -> Subject:
 
 
 def _may_be_subject(tokens: Sequence[Token], at: int, current: Subject) -> bool:
-    """Say whether a noun phrase here can be the subject: none came before, or a reporting verb did."""
+    """Say whether a noun phrase here can be the clause's subject: none came before, or a reporting verb did."""
     before = tokens[at - 1].low if at else ""
     if before in PREPOSITIONS:
         return False
@@ -212,5 +212,5 @@ def looks_like_verb(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _ends_phrase(low: str) -> bool:
-    """Say whether a noun phrase ends before this word."""
+    """Say whether a lower-case word ends the noun phrase before it."""
     return low in VERBS or low in PREPOSITIONS or low.endswith("n't") or low in SUBJECT_PRONOUNS

@@ -80,7 +80,8 @@ def support_fault(
     spoken = [*texts, *map(spell_figures, texts)]
     dated = [(text, one.quotation.passage.at) for one in sentences for text in one.sources]
     return (
-        number_fault(statement, spoken)
+        # A name on record may be a number word of another language: Otto is one in Italian.
+        number_fault(statement, [*spoken, *(name for name in subject.known if not find_figures(name))])
         or date_fault(statement, [*dated, *((spell_dates(text, at), at) for text, at in dated)])
         or code_fault(statement, spoken)
         or _figure_noun_fault(statement, texts)
@@ -89,7 +90,7 @@ def support_fault(
 
 
 def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
-    """Return which counted noun has another figure in the quote: "5 cats and 2 dogs" do not make "5 dogs"."""
+    """Return the fault where a counted noun has another figure: "5 dogs" for "5 cats and 2 dogs"; None without."""
     said: dict[str, list[Figure]] = {}
     bare: list[Figure] = []
     for text in texts:
@@ -111,7 +112,7 @@ def _figure_noun_fault(statement: str, texts: Sequence[str]) -> str | None:
 
 
 def _figure_places(statement: str, sentences: Sequence[QuotedSentence]) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return where each figure of the statement begins, and where a quote has it that has others besides."""
+    """Return, for each figure of the statement, where it begins and where the quotes with several figures have it."""
     given: dict[tuple[Fraction, Fraction], list[tuple[int, int]]] = {}
     for at, one in enumerate(sentences):
         for figure in find_figures(one.read) if not one.fields else ():
@@ -132,7 +133,7 @@ def _counted_nouns(text: str) -> Iterable[tuple[Figure, str]]:
 def _words_fault(
     statement: str, sentences: Sequence[QuotedSentence], kind: StatementKind, subject: StatementSubject
 ) -> str | None:
-    """Return which word of the statement is not supported, or supports something else."""
+    """Return the fault of the first word that the quotes do not support, or support with another meaning; or None."""
     claimed = read_words(statement)
     names = stems_of((*subject.speaker, *subject.known))
     label = stems_of((subject.entity,)) if subject.entity else frozenset()
@@ -160,7 +161,7 @@ def _words_fault(
     added = AddedWords(claimed, sentences)
     if kind is StatementKind.FACT and (verb := added.open_verb()):
         return f"the quote says “{verb}”, not what came of it"
-    if missing := added.unexcused(missing, present):
+    if missing := added.unsupported_additions(missing, present):
         return "the quote does not say: " + ", ".join(dict.fromkeys(word.text for word in missing))
     if fault := checker.fault(present) or order_fault(claimed, sentences):
         return fault
@@ -180,14 +181,14 @@ def _words_fault(
 
 
 def _fact_fault(claimed: Sequence[ReadWord], names: frozenset[str], sentences: Sequence[QuotedSentence]) -> str | None:
-    """Return what makes something else of a fact: its owner, or a word that qualifies it."""
+    """Return the fault where a fact loses its owner or a qualifying word of its quote; None without."""
     return owner_fault(claimed, names, sentences) or qualifier_fault(claimed, sentences)
 
 
 def _company_fault(
     statement: str, claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence], names: frozenset[str]
 ) -> str | None:
-    """Return what the statement puts in other company than its quote: a field's value, a figure, a date, a name."""
+    """Return the fault where a value, figure, date or name stands with other words than in the quote; else None."""
     for one in sentences:
         fault = record_fault(statement, claimed, one.fields)
         fault = fault or binding_fault(statement, one.text, is_record=bool(one.fields), known=names)
@@ -197,7 +198,7 @@ def _company_fault(
 
 
 def _dated_spans(statement: str) -> list[tuple[int, int]]:
-    """Return where dates, times and figures stand, whose words are checked by their own gates."""
+    """Return the spans of dates, times and figures, whose words other gates check."""
     found = [*date_spans(statement), *((one.start, one.end) for one in find_figures(statement))]
     return [(start, after.end() if (after := _OLD.match(statement, end)) else end) for start, end in found]
 

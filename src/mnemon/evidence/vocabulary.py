@@ -20,7 +20,7 @@ _FEWEST_SHARED_LETTERS = 4
 
 
 def _read_irregular(lines: str) -> dict[str, str]:
-    """Return the base of each form that no ending shows: "swam" is "swim"."""
+    """Return a map from irregular forms to their base: "swam" to "swim"."""
     pairs = (line.partition(" : ") for line in filter(None, lines.splitlines()))
     return {form: base for base, _, forms in pairs for form in forms.split()}
 
@@ -29,47 +29,48 @@ _BASES = _read_irregular(_TABLE["irregular"]["lines"])
 
 
 def word_stem(word: str) -> str:
-    """Return the stem by which a lower-case word is compared, that of its base where its form is irregular."""
+    """Return the stem by which a lower-case word is compared: that of its base if its form is irregular."""
     return stem(_BASES.get(word, word).replace("-", ""))
 
 
 def is_past_form(word: str) -> bool:
-    """Say whether a lower-case word is a verb in the past by its form: "decided", "fell"."""
+    """Say whether a lower-case word is a verb form in the past tense: "decided", "fell"."""
     by_form = word in _BASES or (word.endswith("ed") and word not in word_list("action_verb") | word_list("light_verb"))
-    return by_form and word_stem(word) in _actions()
+    return by_form and word_stem(word) in _action_stems()
 
 
 @cache
-def _actions() -> frozenset[str]:
+def _action_stems() -> frozenset[str]:
+    """Return the stems of all verbs for actions."""
     return stem_list("action_verb") | stem_list("light_verb") | stem_list("directed_verb")
 
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """Return the words of a list in the table."""
+    """Return the words of the named list in the vocabulary table."""
     return frozenset(str(_TABLE[name]).split())
 
 
 @cache
 def stem_list(name: str) -> frozenset[str]:
-    """Return the stems of the words of a list in the table."""
+    """Return the stems of the words of the named list in the vocabulary table."""
     return frozenset(map(word_stem, word_list(name)))
 
 
 def pair_list(name: str) -> list[tuple[str, str]]:
-    """Return the pairs of words of a list in the table, in which a slash or a line break separates them."""
+    """Return the pairs of words of the named list in the vocabulary table."""
     parts = (part.split() for line in str(_TABLE[name]).splitlines() for part in line.split(" / ") if part.strip())
     return [(one, other) for one, other in parts]
 
 
 def supporting_stems(claimed: str) -> frozenset[str]:
-    """Return the stems of a quote that support a stem of a statement; itself is left out."""
-    return _synonyms().get(claimed, frozenset())
+    """Return the stems whose presence in a quote supports this stem of a statement, without itself."""
+    return _supporting_by_stem().get(claimed, frozenset())
 
 
 @cache
-def _synonyms() -> dict[str, frozenset[str]]:
-    """Return the supporting stems by the statement's, read when they are first asked for."""
+def _supporting_by_stem() -> dict[str, frozenset[str]]:
+    """Return, for each stem of a statement, the stems of a quote that support it; cached."""
     lexicon = files("mnemon.evidence").joinpath("lexicon.txt").read_text("utf-8")
     found: dict[str, set[str]] = defaultdict(set)
     for line in filter(None, chain(_TABLE["synonyms"]["lines"].splitlines(), lexicon.splitlines())):
@@ -93,18 +94,18 @@ _DERIVED_ENDINGS = word_list("derived_ending")
 
 
 @cache
-def _generalized() -> dict[str, frozenset[str]]:
-    """Return, for each stem of a quote, the stems that it supports."""
+def _generalizing_by_stem() -> dict[str, frozenset[str]]:
+    """Return, for each stem of a quote, the more general stems that it supports; cached."""
     found: dict[str, set[str]] = defaultdict(set)
-    for claimed, said in _synonyms().items():
+    for claimed, said in _supporting_by_stem().items():
         for other in said:
             found[other].add(claimed)
     return {said: frozenset(claimed) for said, claimed in found.items()}
 
 
 def are_kinds_of_one(one: str, other: str) -> bool:
-    """Say whether two stems are kinds of one thing, which exclude each other: a dog is a pet as a cat is."""
-    return bool(_generalized().get(one, frozenset()) & _generalized().get(other, frozenset()))
+    """Say whether two stems are different kinds of one thing, such as dog and cat, and so exclude each other."""
+    return bool(_generalizing_by_stem().get(one, frozenset()) & _generalizing_by_stem().get(other, frozenset()))
 
 
 def is_supported_by(claimed: str, said: str) -> bool:
@@ -123,7 +124,7 @@ class ClaimedStems:
             self._by_beginning.setdefault(one[:_FEWEST_SHARED_LETTERS], []).append(one)
 
     def are_supported_by(self, said: str) -> bool:
-        """Say whether a stem of a quote supports one of the stems."""
+        """Say whether a stem of a quote supports one of the claimed stems."""
         if said in self.own or said in self._supporting:
             return True
         return any(is_derived(one, said) for one in self._by_beginning.get(said[:_FEWEST_SHARED_LETTERS], ()))

@@ -20,7 +20,7 @@ _GRAMMAR = stem_list("function")
 def label_fault(
     subject: StatementSubject, label: frozenset[str], names: frozenset[str], sentences: Sequence[QuotedSentence]
 ) -> str | None:
-    """Return which word of the entity's label is mentioned nowhere: neither in the quoted messages nor on record."""
+    """Return the fault where a word of the entity's name occurs neither in the quoted messages nor on record."""
     if not subject.entity:
         return None
     told = names | FREE | stems_of(one.quotation.passage.text[:LONGEST_SEARCHED] for one in sentences)
@@ -33,7 +33,7 @@ def label_fault(
 def stranger_fault(
     claimed: Sequence[ReadWord], label: frozenset[str], names: frozenset[str], sentences: Sequence[QuotedSentence]
 ) -> str | None:
-    """Return another name that the quote has where the statement names its entity: Acme for Globex."""
+    """Return the fault where the quote names somebody other than the statement's entity; None without."""
     own = {word.stem for word in claimed}
     if not label & own:
         return None
@@ -49,7 +49,7 @@ def stranger_fault(
 
 
 def owner_fault(claimed: Sequence[ReadWord], names: frozenset[str], sentences: Sequence[QuotedSentence]) -> str | None:
-    """Return whose thing the quote speaks of, where the statement leaves out the owner: "Jo's Volvo"."""
+    """Return the fault where the statement omits whose thing the quote speaks of, "Jo's Volvo"; None without."""
     own = {word.stem for word in claimed if not word.is_function_word}
     for one in sentences:
         for match in _OWNER.finditer(one.read.replace("’", "'")):
@@ -70,7 +70,7 @@ def stems_of(names: Iterable[str | None]) -> frozenset[str]:
 
 
 def order_fault(claimed: Sequence[ReadWord], sentences: Sequence[QuotedSentence]) -> str | None:
-    """Return that two names changed places around the same verb: "Ann owes Bob" does not say "Bob owes Ann"."""
+    """Return the fault where two names swap roles, "Bob owes Ann" for "Ann owes Bob"; None without."""
     names = [word for word in claimed if word.is_name]
     words = {word.text for word in claimed}
     if len(names) < 2 or words & {"by", "with", "or", "both"} or not names[0].in_subject:

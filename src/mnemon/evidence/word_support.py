@@ -85,7 +85,7 @@ class WordSupport:
         dated: bool,
         has_figures: bool = False,
     ) -> None:
-        """Read what the statement and its quotes say as a whole: moods, negations, names and reporters."""
+        """Keep the statement and its quotes, with their moods, negations, names and reporters."""
         self.kind, self.subject, self.names, self.label = kind, subject, names, label
         self.sentences = sentences
         self.moods = frozenset(mood for word in claimed for mood in word.moods)
@@ -112,7 +112,7 @@ class WordSupport:
         self._found: dict[tuple[str, str, bool], list[tuple[QuotedSentence, ReadWord]]] = {}
 
     def occurrences(self, word: ReadWord) -> list[tuple[QuotedSentence, ReadWord]]:
-        """Return the quoted words that support this one, whatever is said of them."""
+        """Return the quoted words that support a word of the statement, with their sentences."""
         everywhere = word.is_name or word.opens
         known = self._found.get((word.text, word.stem, everywhere))
         if known is not None:
@@ -129,7 +129,7 @@ class WordSupport:
     def _part_occurrences(
         self, word: ReadWord, within: Sequence[tuple[QuotedSentence, ReadWord]]
     ) -> list[tuple[QuotedSentence, ReadWord]]:
-        """Return the quoted words that support each part of a compound, or of which the word is a part."""
+        """Return the quoted words that support the parts of a compound word, or of which the word is a part."""
         parts = [word_stem(part) for part in word.text.split("-") if part not in FUNCTION_WORDS]
         if len(parts) > 1:
             held = [[(one, said) for one, said in within if is_supported_by(part, said.stem)] for part in parts]
@@ -141,7 +141,7 @@ class WordSupport:
         ]
 
     def fault(self, words: Sequence[ReadWord]) -> str | None:
-        """Return why the best occurrences of the words still do not support the statement."""
+        """Return why even the best occurrences of the words in the quotes differ from the statement, or None."""
         chosen: list[tuple[str | None, ReadWord, ReadWord]] = []
         for word in words:
             found = self.occurrences(word)
@@ -163,7 +163,7 @@ class WordSupport:
     def _best_occurrence(
         self, word: ReadWord, found: Sequence[tuple[QuotedSentence, ReadWord]]
     ) -> tuple[str | None, ReadWord]:
-        """Return the first occurrence that supports the word, without a fault; else the first, with its fault."""
+        """Return the fault (None without) and the quoted word of the occurrence that supports the word best."""
         judged = ((self._occurrence_fault(word, one, said), said) for one, said in found)
         first = next(judged)
         return first if first[0] is None else next((one for one in judged if one[0] is None), first)
@@ -171,7 +171,7 @@ class WordSupport:
     def figure_fault(
         self, claimed: Sequence[ReadWord], places: Sequence[tuple[int, list[tuple[int, int]]]]
     ) -> str | None:
-        """Return why the figures and dates of a statement are said of somebody else, or not as true.
+        """Return why a figure or date is about somebody else or not asserted in its quote; None without.
 
         `places` gives, for each of them, where it begins in the statement and where it stands in each quote.
         """
@@ -192,7 +192,7 @@ class WordSupport:
         return None
 
     def _added_mood(self, chosen: Sequence[ReadWord]) -> str | None:
-        """Return a mood of the statement that none of its supporting words has."""
+        """Return a mood (wish, future, …) of the statement that its supporting words lack; None without."""
         found = frozenset(mood for said in chosen for mood in said.moods)
         around = frozenset(mood for _, word in self.around for mood in word.moods)
         # "Please keep it short" is a wish in all but its words; "I live here" is none.
@@ -205,7 +205,7 @@ class WordSupport:
         return None
 
     def _occurrence_fault(self, word: ReadWord, one: QuotedSentence, said: ReadWord) -> str | None:
-        """Return in what an occurrence differs from the word: negation, mood, or whom it is said of."""
+        """Return how a quoted word differs from the statement's in negation, mood or subject; None if it does not."""
         if self.kind is StatementKind.QUESTION:
             return None
         over = said.ceased and (self.ceased or word.negated)
@@ -221,7 +221,7 @@ class WordSupport:
         return self._mood_fault(said, over=over) or self._subject_fault(word, one, said)
 
     def _acts_on_speaker(self, one: QuotedSentence, said: ReadWord) -> bool:
-        """Say whether the quote tells what somebody else does to the speaker: "they fined us"."""
+        """Say whether the quote says what somebody else does to the speaker: "they fined us"."""
         if said.stem not in _ACTIONS or said.subject in (Speaker.FIRST, Speaker.WE):
             return False
         # "Please answer me" asks for something; it tells nothing that somebody does.
@@ -230,14 +230,14 @@ class WordSupport:
         return (one.start, said.start + len(said.text) + 1) in self.objects
 
     def _makes_habit(self, word: ReadWord, said: ReadWord) -> bool:
-        """Say whether what happened once is told as what is so: "went to yoga" as "goes to yoga"."""
+        """Say whether the statement turns a single event into a habit: "goes to yoga" for "went to yoga"."""
         if self.kind is not StatementKind.FACT or self.quote_repeats or word.stem != said.stem or word.in_subject:
             return False
         is_told = said.opens or said.subject in (Speaker.FIRST, Speaker.WE)
         return is_told and word.text.endswith("s") and is_past_form(said.text)
 
     def _agrees_in_negation(self, word: ReadWord, said: ReadWord) -> bool:
-        """Say whether a word is negated as in the quote; a passive may put the negation after it."""
+        """Say whether a word is negated as it is in the quote."""
         if word.negated == said.negated or said.shared or (word.shared and self.contrasts):
             return True
         # Of a negated clause only the first words are its point: "doesn't eat pork, for religious reasons".
@@ -249,7 +249,7 @@ class WordSupport:
         return said.negated and word.clause_negated and not self.contrasts and not self.quote_contrasts
 
     def _mood_fault(self, said: ReadWord, *, over: bool) -> str | None:
-        """Return a mood of the quote that the statement does not keep."""
+        """Return a mood (question, wish, …) of the quote that the statement drops; None without."""
         for mood in Mood:
             if mood not in said.moods or mood in _MAY_STAND_IN[self.kind] or (mood is Mood.PAST and over):
                 continue
@@ -266,7 +266,7 @@ class WordSupport:
         return None
 
     def _names_reporter(self) -> bool:
-        """Say whether the statement names whoever the quote reports."""
+        """Say whether the statement names the person whom the quote reports."""
         return any(
             word_stem(reporter) in self.reflected
             or (reporter in PRONOUNS["other"] and bool(self.label or self.reflected))
@@ -274,11 +274,11 @@ class WordSupport:
         )
 
     def _tells_report(self) -> bool:
-        """Say whether the statement says that it reports, as a line of evidence does by naming its source."""
+        """Say whether the statement is marked as a report, as evidence is by its source."""
         return self.kind is StatementKind.LINE or Mood.REPORT in self.moods or bool(self.reflected & _REPORTING)
 
     def _subject_fault(self, word: ReadWord, one: QuotedSentence, said: ReadWord) -> str | None:
-        """Return whom the quote speaks of, where the statement is about somebody else."""
+        """Return the fault where quote and statement are about different people; None without."""
         spoken = said.subject
         if spoken is None or spoken == word.subject or said.in_subject or word.in_subject:
             return None
@@ -306,11 +306,11 @@ class WordSupport:
         return f"in the quote “{said.text}” is said of “{' '.join(sorted(spoken))}”"
 
     def _is_person(self, spoken: frozenset[str], one: QuotedSentence) -> bool:
-        """Say whether a noun phrase of the quote means somebody: a relation, a rival, or a name."""
+        """Say whether a noun phrase of the quote means a person: by a relation, a rival or a name."""
         return bool(spoken & (_RELATIONS | _OTHERS)) or any(word.is_name and word.stem in spoken for word in one.words)
 
     def _roles_fault(self, word: ReadWord, spoken: frozenset[str]) -> str | None:
-        """Return that subject and object changed places: "Ann sued Bob" does not say "Bob sued Ann"."""
+        """Return the fault where subject and object are swapped, "Bob sued Ann" for "Ann sued Bob"; None without."""
         if not isinstance(word.subject, frozenset) or word.subject & spoken or self.is_passive:
             return None
         told = {said.stem for _, said in self.around}
@@ -319,7 +319,7 @@ class WordSupport:
         return None
 
     def _names_subject(self, spoken: frozenset[str], one: QuotedSentence) -> bool:
-        """Say whether the statement names the subject of the quote, or the speaker is meant."""
+        """Say whether the statement names the subject of the quote, or that subject is the speaker."""
         named = {word.stem for word in one.words if word.is_name and word.stem in spoken}
         if named and self.kind is not StatementKind.TASK and not named & (self.reflected | self.names):
             return False
@@ -336,7 +336,7 @@ class WordSupport:
         return any(is_supported_by(own, other) for other in spoken for own in self.reflected)
 
     def _is_about_other(self, word: ReadWord) -> bool:
-        """Say whether the statement speaks of a person who is not the speaker."""
+        """Say whether the statement is about a person other than the speaker."""
         if isinstance(word.subject, frozenset) and word.subject:
             if word.subject & (self.names | FREE):
                 return False
@@ -352,12 +352,12 @@ class WordSupport:
 
 
 def spoken_moods(one: QuotedSentence, spoken: frozenset[str]) -> frozenset[Mood]:
-    """Return the moods of what a quote says of a noun phrase."""
+    """Return the moods (wish, report, …) of what a quote says about a noun phrase."""
     return frozenset(mood for word in one.words if word.subject == spoken for mood in word.moods)
 
 
 def _is_only_named(word: ReadWord, said: ReadWord, sound: Sequence[ReadWord]) -> bool:
-    """Say whether the quote merely names with the word what the statement is about, while others say what is so of it.
+    """Say whether the quote only mentions the word, while its other words assert the statement.
 
     "My son isn't at Crestview any longer, he's been homeschooled" speaks of a son, whatever it denies.
     """
@@ -368,7 +368,7 @@ def _is_only_named(word: ReadWord, said: ReadWord, sound: Sequence[ReadWord]) ->
 
 
 def _past_forms(claimed: Sequence[ReadWord]) -> tuple[bool, bool]:
-    """Say whether a verb of the statement is in the past ("decided"), and whether one is a passive ("are handed")."""
+    """Return whether a verb of the statement is in the past ("decided"), and whether one is passive ("are handed")."""
     past = passive = False
     before = ""
     for word in claimed:
@@ -381,7 +381,7 @@ def _past_forms(claimed: Sequence[ReadWord]) -> tuple[bool, bool]:
 
 
 def _negated_points(claimed: Sequence[ReadWord]) -> list[ReadWord]:
-    """Return the first two words that say something after each negation."""
+    """Return the first two content words after each negation."""
     found: list[ReadWord] = []
     run = 0
     for word in claimed:

@@ -41,7 +41,7 @@ class ParentWorker:
             os.write(self._reports, f"{report}\n".encode())
 
     def receive_order(self) -> ChildOrder:
-        """Read the worker's order from stdin, and from now on end this process as soon as the worker ends."""
+        """Read the worker's order from stdin; from now on this process exits when the worker ends."""
         if sys.platform == "linux":
             # Also by the kernel: while a C library holds the interpreter lock, the thread below does not run.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -69,7 +69,7 @@ class ParentWorker:
 async def run_order(
     order: ChildOrder, parent: ParentWorker, db: Database, clock: Clock, kinds: Mapping[str, JobKind]
 ) -> None:
-    """Run the ordered item as any runner does and report to the parent; on SIGINT or SIGTERM hand it back."""
+    """Run the ordered item like any runner and report to the parent; hand it back on SIGINT or SIGTERM."""
     stop_requested = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)

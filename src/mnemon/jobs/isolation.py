@@ -71,7 +71,7 @@ class ChildOrder:
 
 
 def parse_order(line: bytes) -> ChildOrder:
-    """Return the child's order that a line of JSON holds."""
+    """Return the child's order from a line of JSON."""
     read = json.loads(line)
     return ChildOrder(parent=read["parent"], item=WorkItem(**read["item"]), opening=read["opening"])
 
@@ -112,7 +112,7 @@ class ItemProcess:
         return self._deadline
 
     async def run(self) -> None:
-        """Run the child process and return when it has written the item's outcome; raise where it could not or did not.
+        """Run the child process until it has written the item's outcome; raise if it could not or did not.
 
         On cancellation, have the child hand the item back, and raise unless it did.
         """
@@ -195,7 +195,7 @@ class ItemProcess:
 
 
 def death_text(code: int | None, seconds: float) -> str:
-    """Return a sentence on how the child was lost: by its exit code, negative for a signal, None where it froze."""
+    """Return a sentence on how the child was lost, by its exit code (a signal if negative; None: it froze)."""
     if code is None:
         how = f"did not end within {seconds:g} s and was killed"
     elif code < 0:
@@ -232,7 +232,7 @@ async def _reap_child(process: asyncio.subprocess.Process, *, wait_s: float) -> 
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, R]) -> R:
-    """Return the result of work with its own time limit, however often this task is cancelled meanwhile."""
+    """Return the result of work, waiting for it even if this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     while not task.done():
         with suppress(asyncio.CancelledError):

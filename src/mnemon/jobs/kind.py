@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 
 from mnemon.db.tx import Tx
 from mnemon.jobs import store
@@ -25,7 +26,7 @@ class Attempt:
         limit: timedelta = DEFAULT_TIME_LIMIT,
         on_progress: Callable[[], None] | None = None,
     ) -> None:
-        """Make an attempt at a claimed work item, with the timeout that its handler may extend."""
+        """Begin an attempt at a claimed work item, with the timeout that its handler may extend."""
         self.item = item
         self.settled = False
         """Whether the handler settled or repeated the work itself, in its own transaction."""
@@ -54,7 +55,7 @@ class Attempt:
         self.settled = True
 
     async def repeat(self, tx: Tx, *, after: timedelta) -> None:
-        """Make the work due again after this time: a schedule's next slot, or because it is not ready yet."""
+        """Make the work due again after this time, for a schedule's next slot or because it is not ready."""
         # A repetition is no failure, so its attempts count from zero.
         await store.release_work(tx, self.item, due_at=tx.now + after, attempts=0, error=None)
         self.settled = self.repeated = True
@@ -66,6 +67,18 @@ class Attempt:
         # In a child process: the worker that watches it must start its clock anew, too.
         if self._on_progress is not None:
             self._on_progress()
+
+
+class SlotGroup(StrEnum):
+    """Kinds of work that have a slot of a runner to themselves, whatever else it is busy with."""
+
+    RUNS = "runs"
+    """Agents' runs and replies, which may take minutes."""
+    REFLECTION = "reflection"
+    EMBEDDING = "embedding"
+    """Vectors: a slow language model must not keep what was said from being found by meaning."""
+    UPKEEP = "upkeep"
+    """Everything else: summaries, the curator, matching, sweeping, schedules."""
 
 
 JobHandler = Callable[[Attempt], Awaitable[None]]
@@ -83,10 +96,15 @@ class JobKind:
     """How long a claim lasts; renewed at a third of it while the handler is within its time limit."""
     time_limit: timedelta = DEFAULT_TIME_LIMIT
     """Longest an attempt may take since it last made progress; then it is stopped and counts as failed."""
-    long: bool = False
-    """Whether an item may take minutes. Such items get at most half of a runner's slots, so that others can run too."""
+    group: SlotGroup = SlotGroup.UPKEEP
+    """With whom it shares the slot that is kept free for them. Runs get at most half of all slots."""
     on_park: OnPark | None = None
     """Called in the transaction that parks the item after its last attempt, before the item's row is locked."""
+
+    @property
+    def long(self) -> bool:
+        """Say whether an item may take minutes."""
+        return self.group is SlotGroup.RUNS
 
 
 def model_time_limit(seconds: float, *, calls: int = 2) -> timedelta:

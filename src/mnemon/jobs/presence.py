@@ -25,7 +25,7 @@ class WorkerPresence:
     """The liveness report of one runner."""
 
     def __init__(self, db: Database, *, slots: int) -> None:
-        """Describe this process's worker, alive and claiming from now on."""
+        """Begin with this process's worker as alive and claiming now."""
         self._db = db
         # Liveness follows the wall clock, not the application's clock, which a test may move.
         self._time = SystemClock()
@@ -35,7 +35,7 @@ class WorkerPresence:
         )
 
     def note_claim(self, *, busy: int) -> None:
-        """Note in memory that the runner has just looked for work, or had no free slot."""
+        """Record in memory that the runner has just looked for work, or had no free slot."""
         now = self._time.now()
         self.worker = _updated_worker(self.worker, seen_at=now, claimed_at=now, busy=busy)
 
@@ -50,7 +50,7 @@ class WorkerPresence:
                 await store.delete_worker(tx, self.worker.worker_id)
 
     async def _report_forever(self) -> None:
-        """Write the worker's row in the table `workers` every 5 seconds until cancelled."""
+        """Write the worker's row in the table `workers` every 5 seconds, until cancelled."""
         while True:
             async with self._db.tx(None) as tx:
                 await store.record_worker(tx, _updated_worker(self.worker, seen_at=self._time.now()))
@@ -89,7 +89,7 @@ class WorkerVerdict:
 def judge_workers(
     workers: Sequence[Worker], *, now: datetime, overdue: timedelta | None, own: Worker | None = None
 ) -> WorkerVerdict:
-    """Return how many workers are alive and claim work, and the fault for `/readyz` where due work waits.
+    """Return how many workers are alive and claim work, and the fault that `/readyz` reports, if any.
 
     `overdue` is how long the oldest claimable item has been due; `own` is the worker of this process, whose state is
     known without its report: that may be missing because the database was unreachable.

@@ -178,7 +178,7 @@ async def list_jobs(
 
 
 async def status_counts(tx: Tx, scope: Scope) -> dict[WorkStatus, tuple[int, datetime | None]]:
-    """Return how many of the organization's work items have each status, and when the first of them was due."""
+    """Return how many of the organization's work items have each status, and the earliest due time of each."""
     rows = await tx.fetch_all(SQL["standing"], org_id=scope.org_id)
     found = {WorkStatus(row["status"]): (int(row["number"]), row["oldest"]) for row in rows}
     return {status: found.get(status, (0, None)) for status in WorkStatus}

@@ -19,7 +19,7 @@ OPTIONAL_INTEGER: Json = {"type": ["integer", "null"]}
 
 
 def closed_object(**properties: Json) -> Json:
-    """Return the schema of an object with exactly these properties, all required."""
+    """Return the JSON schema of an object with exactly these properties, all required."""
     return {
         "type": "object",
         "properties": properties,
@@ -29,32 +29,32 @@ def closed_object(**properties: Json) -> Json:
 
 
 def list_of(items: Json) -> Json:
-    """Return the schema of a list."""
+    """Return the JSON schema of a list of such items."""
     return {"type": "array", "items": items}
 
 
 def one_of(values: Sequence[str]) -> Json:
-    """Return the schema of a text that is one of these."""
+    """Return the JSON schema of a text that is one of these."""
     return {"type": "string", "enum": [str(value) for value in values]}
 
 
 def one_or_none_of(values: Sequence[str]) -> Json:
-    """Return the schema of a text that is one of these, or null."""
+    """Return the JSON schema of a text that is one of these, or null."""
     return {"type": ["string", "null"], "enum": [*(str(value) for value in values), None]}
 
 
 def optional(schema: Json) -> Json:
-    """Return the schema of what the given one allows, or null."""
+    """Return the JSON schema that allows what the given one allows, or null."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
 def titled(title: str, schema: Json) -> Json:
-    """Return the schema under the title by which scripted models know the question."""
+    """Return the JSON schema with this title, by which scripted models recognize the question."""
     return {"title": title, **schema}
 
 
 def is_strict(schema: Any) -> bool:
-    """Say whether every object in a schema is closed and requires all its properties."""
+    """Say whether every object in a JSON schema is closed and requires all its properties."""
     if isinstance(schema, list):
         return all(is_strict(one) for one in schema)
     if not isinstance(schema, dict):

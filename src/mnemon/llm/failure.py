@@ -74,7 +74,7 @@ REQUEST_ERRORS: tuple[type[Exception], ...] = (
 
 
 def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailure:
-    """Return the ModelFailure that an exception of a request means: what to tell, to log, and to retry."""
+    """Return the ModelFailure for a request's exception: what to tell the caller, what to log, whether to retry."""
     # The order matters: a ConnectTimeout is a TimeoutException, and timeouts are TransportErrors or OSErrors.
     match error:
         case httpx2.ConnectTimeout():

@@ -18,7 +18,7 @@ class OfflineLlm:
         """Do nothing: without a model no connection is open."""
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
-        """Return the answer that the question's own rule gives; long prompts are read off the event loop."""
+        """Return the answer that the question's own rule gives; for long prompts, compute it in a thread."""
         from mnemon.event_loop import run_off_loop  # with asyncio: `mnemon --help` does without
 
         # Rules read the whole prompt, which for a long one would block the event loop.

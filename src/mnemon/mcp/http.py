@@ -83,11 +83,11 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Return an ASGI `receive` that first gives the body that was read already, then what else arrives."""
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def received() -> Message:
-        """Return the body as the first ASGI message, after that whatever the client sends."""
+    async def receive_replayed() -> Message:
+        """Return the request body as the first ASGI message, then whatever the client sends."""
         return unread.pop() if unread else await receive()
 
-    return received
+    return receive_replayed
 
 
 def check_request(request: Request, *, loopback: bool) -> None:

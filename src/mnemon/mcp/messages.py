@@ -53,7 +53,7 @@ def read_message(line: bytes) -> types.JSONRPCMessage:
 
 
 def _shape_fault(message: object) -> str | None:
-    """Say why the JSON is no JSON-RPC message; None if it is one.
+    """Return why the JSON is no JSON-RPC message; None if it is one.
 
     The library takes a request whose id it cannot use for a notification: it answers 202 and does nothing.
     """

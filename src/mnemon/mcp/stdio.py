@@ -43,7 +43,7 @@ async def serve_stdio(services: Services, admit: Callable[[], Awaitable[McpCalle
     server = make_server(services, admit_caller)
     # The library only writes; what it would read is empty.
     nothing = anyio.wrap_file(io.StringIO())
-    with _claim_stdin() as stdin:
+    with _reserve_stdin() as stdin:
         async with stdio_server(stdin=nothing) as (incoming, outgoing):
             await incoming.aclose()
             unanswered = OpenRequests()
@@ -53,8 +53,8 @@ async def serve_stdio(services: Services, admit: Callable[[], Awaitable[McpCalle
 
 
 @contextmanager
-def _claim_stdin() -> Iterator[BinaryIO]:
-    """Yield the standard input for this reader alone: meanwhile, a child process finds it empty."""
+def _reserve_stdin() -> Iterator[BinaryIO]:
+    """Yield the process's standard input for this reader alone; child processes get an empty one meanwhile."""
     private = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -102,7 +102,7 @@ class OpenRequests:
                 await self._answered.wait()
 
     def _close_request(self, request_id: str) -> None:
-        """Take the request off the open ones and wake whoever waits for that."""
+        """Remove the request from the open ones and wake tasks that wait for that."""
         self._ids.discard(request_id)
         self._answered.set()
         self._answered = anyio.Event()
@@ -112,12 +112,12 @@ class _Wrapped:
     """A stream that is closed with the one inside it."""
 
     def __init__(self, inner: Any, unanswered: OpenRequests) -> None:
-        """Keep the stream and the requests that are read and answered through it."""
+        """Keep the stream to wrap, and the requests that are read and answered through it."""
         self._inner = inner
         self._unanswered = unanswered
 
     async def aclose(self) -> None:
-        """Close the stream inside."""
+        """Close the wrapped stream."""
         await self._inner.aclose()
 
     async def __aenter__(self) -> Self:
@@ -127,7 +127,7 @@ class _Wrapped:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the stream inside."""
+        """Close the wrapped stream."""
         await self.aclose()
 
 
@@ -168,7 +168,7 @@ class RequestReader(_Wrapped):
             raise StopAsyncIteration from None
 
     async def receive(self) -> SessionMessage:
-        """Return the next message, after answering lines that are none; raise EndOfStream at the end."""
+        """Return the next message; answer lines that are no messages with an error; raise EndOfStream at the end."""
         while line := await self._inner.readline():
             if not line.strip():
                 continue
@@ -184,6 +184,6 @@ class RequestReader(_Wrapped):
 
 
 async def _read_line(line: bytes) -> types.JSONRPCMessage:
-    """Return the line's message; raise Invalid for one that is none."""
+    """Return the message in a line; raise Invalid if the line is not a message."""
     # A line may have megabytes, which are not parsed on the event loop.
     return await run_off_loop(len(line), lambda: read_message(line))

@@ -85,7 +85,7 @@ class EndingVerbs:
     ends: tuple[str, ...] = ()
 
 
-def _phrases(text: str) -> list[str]:
+def _split_phrases(text: str) -> list[str]:
     """Return the phrases of an entry of the table, which ` / ` separates."""
     return [one.strip() for one in text.split(" / ") if one.strip()]
 
@@ -98,23 +98,23 @@ def name_stems(name: str) -> str:
     return " ".join(stem(word) for word in kept)
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of the table, compiled; `{}` is the value."""
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of the table as a compiled regular expression, whose `{}` stands for the value."""
     return re.compile(pattern.replace("{}", rf"(?P<v>.{{1,{_LONGEST_VALUE}}})"), re.IGNORECASE)
 
 
 def _verbs_pattern(phrases: str | None) -> re.Pattern[str] | None:
-    """Return a pattern that matches one of the phrases at the start of a predicate."""
+    """Return a compiled pattern that matches one of the phrases at the start of a predicate; None without phrases."""
     if phrases is None:
         return None
-    words = sorted(_phrases(phrases), key=len, reverse=True)
+    words = sorted(_split_phrases(phrases), key=len, reverse=True)
     return re.compile(rf"(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
 
 
 def _make_attribute(name: str, row: dict[str, Any]) -> Attribute:
-    """Return an attribute from its row of the table."""
-    names = [name, *_phrases(row.get("names", ""))]
-    whole = _phrases(row.get("whole", ""))
+    """Return the attribute that a row of `attributes.toml` describes, its patterns compiled."""
+    names = [name, *_split_phrases(row.get("names", ""))]
+    whole = _split_phrases(row.get("whole", ""))
     says = [*row.get("says", ()), *row.get("is", ()), *row.get("whole_says", ())]
     words = re.findall(r"[a-z]{2,}", " ".join([*names, *says]).replace("\\w", " ").replace("\\d", " "))
     return Attribute(
@@ -124,50 +124,52 @@ def _make_attribute(name: str, row: dict[str, Any]) -> Attribute:
         of=row.get("of", "person"),
         is_role=bool(row.get("role")),
         names=frozenset(map(name_stems, names)),
-        says=tuple(map(_compile, row.get("says", ()))),
-        is_value=tuple(map(_compile, row.get("is", ()))),
+        says=tuple(map(_compile_pattern, row.get("says", ()))),
+        is_value=tuple(map(_compile_pattern, row.get("is", ()))),
         whole=frozenset(map(name_stems, whole)),
-        whole_says=tuple(map(_compile, row.get("whole_says", ()))),
+        whole_says=tuple(map(_compile_pattern, row.get("whole_says", ()))),
         is_occupation=row.get("whole_is") == "occupation",
         noise=frozenset(map(stem, words)),
     )
 
 
 @cache
-def _table() -> dict[str, Any]:
-    """Return the table as it stands in its file."""
+def _load_table() -> dict[str, Any]:
+    """Return the parsed content of `attributes.toml`, cached."""
     return tomllib.loads(files("mnemon.memory").joinpath("attributes.toml").read_text("utf-8"))
 
 
 @cache
 def known_attributes() -> dict[str, Attribute]:
-    """Return the attributes of the table by name."""
+    """Return the attributes of `attributes.toml` by name, cached."""
     return {
-        name: _make_attribute(name, row) for name, row in _table().items() if isinstance(row, dict) and "holds" in row
+        name: _make_attribute(name, row)
+        for name, row in _load_table().items()
+        if isinstance(row, dict) and "holds" in row
     }
 
 
 @cache
-def _by_stems() -> dict[str, Attribute]:
-    """Return the attributes by each of their names, as stems."""
+def _attributes_by_stems() -> dict[str, Attribute]:
+    """Return the attributes by each of their names and synonyms, reduced to word stems."""
     return {one: attribute for attribute in known_attributes().values() for one in attribute.names}
 
 
 @cache
 def ending_verbs() -> tuple[EndingVerbs, ...]:
-    """Return the verbs by which something ends."""
+    """Return the rows of `attributes.toml` with verbs that say something is over ("quit", "died"), cached."""
     forms = ("verbs", "subject_verbs", "pair_verbs", "bare_verbs")
     return tuple(
         EndingVerbs(ends=tuple(row["ends"].split()), **{form: _verbs_pattern(row.get(form)) for form in forms})
-        for row in _table()["ending"]
+        for row in _load_table()["ending"]
     )
 
 
 def find_attribute(name: str) -> Attribute | None:
-    """Return the attribute of the table that goes by this name, in any inflection; None if there is none."""
+    """Return the attribute of the table with this name, in any inflection or synonym; None if there is none."""
     words = name_stems(name).split()
     while words:
-        if (found := _by_stems().get(" ".join(words))) is not None:
+        if (found := _attributes_by_stems().get(" ".join(words))) is not None:
             return found
         if words[0] not in _QUALIFIERS:
             return None
@@ -184,14 +186,14 @@ def attribute_called(name: str) -> tuple[Attribute, str | None]:
     if (found := find_attribute(name)) is not None:
         return found, None
     slug = make_slug(name)
-    for prefix, value in _prefixes(slug):
-        if (target := _table()["with_value"].get(prefix)) is not None:
+    for prefix, value in _split_slug(slug):
+        if (target := _load_table()["with_value"].get(prefix)) is not None:
             return known_attributes()[target], value.replace("_", " ")
     return Attribute(name=name_stems(name).replace(" ", "_"), noise=frozenset(name_stems(name).split())), None
 
 
-def _prefixes(slug: str) -> Iterator[tuple[str, str]]:
-    """Yield each beginning of a slug, longest first, with the rest."""
+def _split_slug(slug: str) -> Iterator[tuple[str, str]]:
+    """Yield each way to split a slug at an underscore into beginning and rest, longest beginning first."""
     words = slug.split("_")
     for count in range(min(len(words) - 1, 3), 0, -1):
         yield "_".join(words[:count]), "_".join(words[count:])

@@ -80,7 +80,7 @@ class TurnAuthors:
     own_text: str = ""
 
     def other_author(self, content: str) -> OtherAuthor | None:
-        """Return the least trusted author of a statement that is not the person's; None if it is theirs."""
+        """Return the least trusted author whose words make up a statement; None if they are the person's own."""
         words = _visible_stems(content)
         # "Rust." answers a question whose words the statement needs; they would otherwise count as the assistant's.
         if self._is_short_answer(words):
@@ -101,23 +101,23 @@ class TurnAuthors:
     @cached_property
     def _own_runs(self) -> np.ndarray:
         """Return the hashes of all runs of ten letters in the person's messages, sorted."""
-        return _runs(_letters(self.own_text))
+        return _run_hashes(_visible_letters(self.own_text))
 
     @cached_property
     def _others_runs(self) -> tuple[tuple[OtherAuthor, np.ndarray], ...]:
         """Return each other author with the hashes of all runs of ten letters in their text."""
-        return tuple((author, _runs(_letters(author.text))) for author, _ in self.others)
+        return tuple((author, _run_hashes(_visible_letters(author.text))) for author, _ in self.others)
 
     def _authors_by_letters(self, content: str) -> list[OtherAuthor]:
         """Return the authors whose runs of letters cover more than half of the statement, the person's left out."""
-        runs = _runs_in_order(_letters(content))
+        runs = _runs_in_order(_visible_letters(content))
         foreign = ~_are_in(runs, self._own_runs)
         return [
             author for author, author_runs in self._others_runs if _covers_half(foreign & _are_in(runs, author_runs))
         ]
 
     def _is_short_answer(self, words: frozenset[str]) -> bool:
-        """Say whether a statement is nothing but the assistant's question and the person's short answer."""
+        """Say whether a statement consists of the assistant's question and the person's short answer to it."""
         short = 0 < len(self.own) <= _LONGEST_ANSWER
         return short and self.own <= words and words <= self.own | self.asked and not self.own <= self.asked
 
@@ -137,7 +137,7 @@ def tool_origin(name: str) -> str:
 
 @reads_outside_text
 def authors_of_turn(turn: Turn, recalled: Sequence[OtherAuthor] = ()) -> TurnAuthors:
-    """Return the stems of everyone who speaks in the turn, and of what others said and was recalled for it."""
+    """Return who wrote the texts of a turn, each author with the stems of their words."""
     tool_results = [
         OtherAuthor(trust=Trust.TOOL, origin=tool_origin(one.who), text=one.text)
         for one in quotable_passages(turn)
@@ -166,7 +166,7 @@ def _last_question(turn: Turn, recalled: Sequence[OtherAuthor]) -> str:
 
 
 async def load_other_authors(tx: Tx, turn: Turn) -> list[OtherAuthor]:
-    """Return what others worded and the model may have seen: earlier messages, memories, todos, summary."""
+    """Return the texts by others that the model may have seen: earlier messages, memories, todos and the summary."""
     todos, summaries, held, earlier_messages = await tx.gather(
         open_todos(tx, turn.scope),
         list_rolling_summaries(tx, turn.scope, most=1),
@@ -199,12 +199,12 @@ def _author_of_message(message: TurnMessage) -> OtherAuthor:
 
 
 def _visible_stems(text: str) -> frozenset[str]:
-    """Return the stems of the text as a reader sees it, without invisible characters and with homoglyphs as Latin."""
+    """Return the stems of the text as a reader sees it, ignoring invisible characters and Latin look-alikes."""
     return frozenset(terms(strip_invisible(text).translate(_HOMOGLYPHS))) - STOP_WORDS
 
 
 @reads_outside_text
-def _letters(text: str) -> str:
+def _visible_letters(text: str) -> str:
     """Return a text's letters and digits as a reader sees them, in lower case, with nothing between them."""
     return "".join(filter(str.isalnum, strip_invisible(text).translate(_HOMOGLYPHS).casefold()))
 
@@ -222,7 +222,7 @@ def _runs_in_order(letters: str) -> np.ndarray:
     return runs
 
 
-def _runs(letters: str) -> np.ndarray:
+def _run_hashes(letters: str) -> np.ndarray:
     """Return the hashes of the distinct runs of ten letters, sorted."""
     return np.unique(_runs_in_order(letters))
 

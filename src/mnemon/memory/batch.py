@@ -68,16 +68,18 @@ class FactBatch:
         persona_id = self.persona_id if fact.private else None
         targets = self._find_ended(persona_id, fact) if fact.key is None else ()
         if targets:
-            return self._retract(number, fact, targets, new_id)
+            return self._apply_retraction(number, fact, targets, new_id)
         if fact.op is FactOp.RETRACT:
-            return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=self._shown_as_if(fact), why=NOTHING_ENDED)
+            return MemoryChange(
+                outcome=MemoryOutcome.SKIPPED, memory=self._memory_as_if_stored(fact), why=NOTHING_ENDED
+            )
         placed = place_fact(fact, self.index, self.held, persona_id)
         if fact.key is None and number not in self.forgotten and read_fact(fact).denies:
             self._end_members(persona_id, placed)
-        return self._state(number, placed, new_id)
+        return self._apply_statement(number, placed, new_id)
 
-    def _state(self, number: int, fact: Fact, new_id: NewId) -> MemoryChange:
-        """Return what a fact that is placed changes: repeat, replace, create, or stand beside as a claim."""
+    def _apply_statement(self, number: int, fact: Fact, new_id: NewId) -> MemoryChange:
+        """Return the change that states a placed fact: repeat, replace or create a memory, or add a claim beside it."""
         persona_id, key = self.persona_id if fact.private else None, key_of_fact(fact)
         more_trusted = self._find_more_trusted(persona_id, key, fact)
         if more_trusted is not None:
@@ -88,7 +90,7 @@ class FactBatch:
         place = self._claim_place(persona_id, fact) if more_trusted else (persona_id, key)
         held = self.held.get(place)
         if held is not None:
-            fact = self._in_held_words(fact, held)
+            fact = self._with_held_words(fact, held)
         digest = content_hash(fact.content)
         # The same words at the same place of the same message: this turn is being reflected again.
         if held and fact.ground and statement_key(held.id, fact.ground, digest) in self.recorded:
@@ -116,8 +118,8 @@ class FactBatch:
                 self.grounds.append((change.memory.id, fact.ground, digest))
         return change
 
-    def _in_held_words(self, fact: Fact, held: StoredMemory) -> Fact:
-        """Return a fact that repeats a text of the memory in other words in the words that are held."""
+    def _with_held_words(self, fact: Fact, held: StoredMemory) -> Fact:
+        """Return the fact in the stored words if it only repeats them in other words; else the fact unchanged."""
         at = fact.valid_from or self.stamp.at
         texts = [one.content for one in self.past.get(held.id, ()) if not one.is_repeat] if at < held.valid_from else []
         for content in (held.content, *texts):
@@ -126,7 +128,7 @@ class FactBatch:
         return fact
 
     def _find_ended(self, persona_id: str | None, fact: Fact) -> tuple[StoredMemory, ...]:
-        """Return the active memories that a statement takes back; empty if it states something."""
+        """Return the active memories that the fact says are over; empty if it says nothing of the kind."""
         endings: tuple[Ending, ...] = read_endings(fact.content, fact.entity)
         if fact.op is FactOp.RETRACT:
             endings = (*endings, *endings_of_retraction(fact))
@@ -140,8 +142,10 @@ class FactBatch:
         ]
         return ended_memories(endings, held, self.index.aliases)
 
-    def _retract(self, number: int, fact: Fact, targets: Sequence[StoredMemory], new_id: NewId) -> MemoryChange:
-        """Return the change that ends the memories; the words against a more trusted or pinned one become a claim."""
+    def _apply_retraction(
+        self, number: int, fact: Fact, targets: Sequence[StoredMemory], new_id: NewId
+    ) -> MemoryChange:
+        """Return the change that ends the memories; against a more trusted or pinned one the fact becomes a claim."""
         at = fact.valid_from or self.stamp.at
         shown: MemoryChange | None = None
         for held in targets:
@@ -149,7 +153,7 @@ class FactBatch:
                 return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why="forgotten")
             if refuses_ending(held, fact):
                 beside = replace(fact, content=fact.ending_words, key=held.memory_key, op=FactOp.STATE)
-                change = self._state(number, beside, new_id)
+                change = self._apply_statement(number, beside, new_id)
             elif at < held.stated_at:
                 change = MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=SAID_SINCE)
             else:
@@ -163,7 +167,7 @@ class FactBatch:
         return shown
 
     def _end_members(self, persona_id: str | None, denial: Fact) -> None:
-        """End the members of a set that a statement says is empty, besides the one whose place it takes."""
+        """Archive the members of a set that a statement says is empty, except the one that the statement replaces."""
         at = denial.valid_from or self.stamp.at
         for held in self.index.members(read_fact(denial).slot, self.held, persona_id):
             stays = held.status is not ArchiveStatus.ACTIVE or at < held.stated_at or refuses_ending(held, denial)
@@ -172,8 +176,8 @@ class FactBatch:
                 self._record_change((held.persona_id, held.memory_key), change)
                 self.retracted.append(change)
 
-    def _shown_as_if(self, fact: Fact) -> StoredMemory:
-        """Return the memory that a fact would have made, for the result of a retraction that found nothing."""
+    def _memory_as_if_stored(self, fact: Fact) -> StoredMemory:
+        """Return the memory that a fact would have made, to be shown where there was nothing for it to retract."""
         return create_memory(fact, self.stamp, id="", persona_id=None).memory
 
     def _find_more_trusted(self, persona_id: str | None, key: str, fact: Fact) -> StoredMemory | None:
@@ -198,7 +202,7 @@ class FactBatch:
         return change
 
     def _end_corrected(self, place: MemoryPlace, at: datetime) -> None:
-        """Archive a source's claim after the source has said what the fact says."""
+        """Archive a source's claim once the source itself says what the stored fact says."""
         claim = self.held.get(place)
         # A statement of an earlier time does not take back what the source said since.
         if claim is not None and claim.status is ArchiveStatus.ACTIVE and at >= claim.stated_at:
@@ -220,17 +224,17 @@ class FactBatch:
         self.ended.add(place)
 
     def ended_claims(self) -> list[MemoryChange]:
-        """Return the changes of the claims that ended, as they are after all facts."""
+        """Return the changes that archive claims, as they are after all facts of the batch."""
         places = sorted(self.ended, key=lambda place: self.held[place].id)
         return [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=self.held[place]) for place in places]
 
     def _index_claim(self, place: MemoryPlace, one: StoredMemory) -> None:
-        """Note the place of a claim under the key that it contradicts."""
+        """Index a memory that is a claim by the key that it contradicts; do nothing for other memories."""
         if one.claim_of is not None:
             self.claim_places.setdefault(one.claim_of, set()).add(place)
 
     def _claim_place(self, persona_id: str | None, fact: Fact) -> MemoryPlace:
-        """Return the place of the source's claim; each source has its own, even if another's name is similar."""
+        """Return where the claim of the fact's source is stored: persona and key, one for each source."""
         # Earlier releases keyed claims by the slug of the source's name; keep using such a key if it is this source's.
         place, earlier = (persona_id, claim_key(fact)), (persona_id, legacy_claim_key(fact))
         held = self.held.get(earlier)
@@ -239,7 +243,7 @@ class FactBatch:
         return earlier
 
     def _record_change(self, place: MemoryPlace, change: MemoryChange) -> None:
-        """Put a change into the batch's memories and versions, so that the next fact sees it."""
+        """Apply a change to the batch's memories and versions, so that the next fact sees it."""
         self.held[place] = change.memory
         self._index_claim(place, change.memory)
         self.index.add_memory(place, change.memory)
@@ -254,7 +258,7 @@ class FactBatch:
 
 
 def standing_versions(past: Sequence[MemoryVersion]) -> tuple[MemoryVersion, ...]:
-    """Return the past versions without withdrawn states, beside which no statement has its place."""
+    """Return the past versions without the withdrawn ones, which do not count in the memory's history."""
     # Withdrawn repeats stay: their numbers are taken.
     return tuple(one for one in past if one.is_repeat or one.reason != WITHDRAWN)
 

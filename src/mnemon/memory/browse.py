@@ -21,7 +21,7 @@ MOST_QUOTES = 500
 
 
 async def scope_of_memory(tx: Tx, scope: Scope, memory_id: str) -> Scope:
-    """Return the scope of the person whose memory this is.
+    """Return the scope of the person whose memory this is; raise NotFound if the caller's scope may not see it.
 
     Raises NotFound if the memory is of another organization, or of another person than the scope names.
     """
@@ -80,7 +80,7 @@ async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Memory
 
 
 def _is_continued(one: MemoryVersion, versions: Sequence[MemoryVersion]) -> bool:
-    """Say whether a later version has the same words of the same source since the same time.
+    """Say whether a later version has the same words, source and start, so that it replaces this one in a list.
 
     A withdrawal restores a text so; the earlier version stays on record with an empty span.
     """

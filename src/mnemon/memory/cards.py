@@ -112,7 +112,7 @@ def is_card_worthy(one: CardCandidate) -> bool:
 
 
 def _card_order(one: CardCandidate) -> tuple[int, bool, int, float, str]:
-    """Return a memory's sort key on a card: more trusted first, so that no external fact displaces the person's."""
+    """Return the key that sorts a memory on an entity's card: most trusted first, then by pin, importance and age."""
     return -trust_rank(one.trust), not one.pinned, -one.importance, -one.created_at.timestamp(), one.id
 
 

@@ -77,7 +77,7 @@ NO_CLAIMS = ClaimGroups()
 
 
 def makes_claim(held: StoredMemory, fact: Fact, at: datetime) -> bool:
-    """Say whether a fact stated at this time may not replace the memory under its key, which is trusted more or pinned.
+    """Say whether a fact must become a claim beside the memory under its key: that one is trusted more, or pinned.
 
     A withdrawn memory counts as never said, and an archived one may give way to the person.
     """
@@ -101,7 +101,7 @@ def is_kept_by_pin(held: StoredMemory, fact: Fact, at: datetime) -> bool:
 
 
 def _gives_way(held: StoredMemory, fact: Fact, at: datetime) -> bool:
-    """Say whether the person's statement takes the place of a more trusted memory that somebody archived."""
+    """Say whether a more trusted but archived memory may be replaced by what the person now says."""
     # Only the person's: a tool or document must not take the place of what an operator archived as wrong.
     if not speaks_for_person(fact.effective_trust) or held.archived_at is None or at < held.archived_at:
         return False
@@ -113,7 +113,7 @@ def _gives_way(held: StoredMemory, fact: Fact, at: datetime) -> bool:
 
 
 def archive_overtaken(under_key: Iterable[StoredMemory], persona_id: str | None, at: datetime) -> list[StoredMemory]:
-    """Return the persona's active claims of the person among the memories under a key, as archived.
+    """Return, as archived, the person's own claims under a key, which a later statement of theirs made the fact.
 
     They contradicted a memory whose place a later statement of the person has taken.
     """
@@ -128,7 +128,7 @@ def archive_overtaken(under_key: Iterable[StoredMemory], persona_id: str | None,
 
 
 def archive_agreed(under_key: Iterable[StoredMemory], at: datetime) -> list[StoredMemory]:
-    """Return the active claims among the memories under a key that say what they contradicted now says, as archived.
+    """Return, as archived, the claims under a key that now say the same as the memory they contradicted.
 
     They are statements that support the fact, so they stay on record for the case that its source is withdrawn.
     """
@@ -143,7 +143,7 @@ def archive_agreed(under_key: Iterable[StoredMemory], at: datetime) -> list[Stor
 
 
 def archive_claim(claim: StoredMemory, at: datetime, note: str) -> StoredMemory:
-    """Return the claim as archived by a rule, which the note names."""
+    """Return the claim as archived by a rule at this time, with a note that names the rule."""
     return claim.as_archived(ArchiveReason.OUTDATED, at, note=note)
 
 
@@ -180,7 +180,7 @@ def sort_by_trust(claims: Iterable[S]) -> list[S]:
 
 
 def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], S]) -> S | None:
-    """Return the memory that a claim contradicts, preferably a more trusted one; None if none is stored."""
+    """Return the memory that a claim contradicts, the more trusted of two candidates first; None if none is stored."""
     # A memory private to the claim's own persona comes before one that all personas see.
     # dict.fromkeys removes the repetition if the claim is not private, and keeps the order.
     places = dict.fromkeys(((claim.persona_id, str(claim.claim_of)), (None, str(claim.claim_of))))
@@ -190,7 +190,7 @@ def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], 
 
 
 def show_claims(ranked: Sequence[RankedItem], groups: ClaimGroups, *, limit: int, extra: int = 0) -> ShownClaims:
-    """Return the ranking with at most one claim directly after each shown memory, in places that are free.
+    """Return the ranking with up to one contradicting claim after each shown memory, within `limit` plus `extra`.
 
     Claims are not ranked: the other items are those that would be shown without them. `extra` places are for claims
     only.

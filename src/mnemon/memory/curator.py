@@ -148,7 +148,7 @@ def gate_plan(plan: CuratorPlan, memories: Iterable[StoredMemory], now: datetime
 def _fold_fault(
     proposed: FoldAnswer, known: Mapping[str, StoredMemory], used: set[str], resolve: ResolveKey
 ) -> str | None:
-    """Return why these memories may not be folded into one; None if they may."""
+    """Return why the proposed memories may not be folded into one; None if they may."""
     ids = proposed.memories
     if len(set(ids)) < 2 or len(set(ids)) != len(ids):
         return "a fold takes two memories or more, each once"
@@ -210,7 +210,7 @@ def _archive_fault(
 
 
 def _is_foldable(memory: StoredMemory) -> bool:
-    """Say whether the rule may fold a memory: active, not pinned, no claim, and not significant."""
+    """Say whether the rule may fold a memory: active, not pinned, not a claim, and of low importance."""
     free = not memory.pinned and memory.status is ArchiveStatus.ACTIVE and memory.claim_of is None
     return free and memory.importance < SIGNIFICANT
 
@@ -226,7 +226,7 @@ def _group_memories(memories: Iterable[StoredMemory], resolve: ResolveKey) -> di
 
 
 def _cluster_fragments(group: Sequence[StoredMemory]) -> list[list[StoredMemory]]:
-    """Return which memories to fold: of a named entity its many fragments, of the person near duplicates."""
+    """Return groups of memories to fold: for a named entity its many fragments, for the person near duplicates."""
     named_entity = any(memory.entity_label for memory in group)
     if named_entity:
         loose = [m for m in group if m.attribute is None or m.source == CURATED_FOLD]
@@ -267,7 +267,7 @@ def _join_contents(cluster: Sequence[StoredMemory]) -> str:
 
 
 def _external_origin(memory: StoredMemory) -> tuple[str, ...]:
-    """Return the source of a memory in external words; empty for the person's own."""
+    """Return the source of a memory that others stated, as a tuple; empty for a memory of the person's own words."""
     return () if speaks_for_person(memory.trust) else (memory.origin,)
 
 

@@ -97,7 +97,7 @@ async def edit_memory(
 
 
 def _named_acts(edit: MemoryEdit) -> list[str]:
-    """Return in words what the edit does besides changing the text."""
+    """Return the edit's changes other than of the text in words, such as "archive it", for an error message."""
     return [
         *([] if edit.pinned is None else ["pin it" if edit.pinned else "unpin it"]),
         *([] if edit.importance is None else ["change its importance"]),
@@ -108,7 +108,7 @@ def _named_acts(edit: MemoryEdit) -> list[str]:
 async def _store_change(
     tx: Tx, scope: Scope, change: MemoryChange, vectors: TextVectors | None, *, was: ArchiveStatus
 ) -> StoredMemory:
-    """Write a change by hand with its vectors, end the claims that now say the same, and return the memory."""
+    """Write a change made by hand, with vectors; archive claims that now agree; return the stored memory."""
     memory = change.memory
     await store.write_changes(tx, scope, [change])
     under_key = await store.under_key(tx, scope, memory.claim_of or memory.memory_key)
@@ -128,7 +128,7 @@ async def _store_change(
 
 
 def _attribute_to(memory: StoredMemory, source: str) -> StoredMemory:
-    """Return the memory as a statement of this source, as certain as that is: nobody else said the new text."""
+    """Return the memory attributed to this source, with that source's confidence and trust."""
     trust = trust_of(source)
     return replace(memory, source=source, origin=source, trust=trust, confidence=unquoted_confidence(trust))
 
@@ -250,7 +250,7 @@ async def restore_memory(
 
 
 async def _load_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
-    """Return the person's memory of this id without its provenance; raise NotFound without one."""
+    """Return the person's memory with this id, without provenance; raise NotFound if there is none."""
     held = await store.by_ids(tx, scope, [memory_id])
     if not held:
         raise NotFound("memory")
@@ -258,7 +258,7 @@ async def _load_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
 
 
 async def _find_version(tx: Tx, scope: Scope, held: StoredMemory, number: int) -> MemoryVersion | None:
-    """Return the memory's past version with this number, None for the current one; raise Conflict if none."""
+    """Return the memory's past version with this number, None for the current one; raise Conflict if there is none."""
     if number == held.version:
         return None
     recorded = (await store.past_versions(tx, scope, [held.id])).get(held.id, ())

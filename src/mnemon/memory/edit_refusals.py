@@ -19,7 +19,7 @@ def refuse_if_stale(held: StoredMemory, version: int | None) -> None:
 
 
 def refuse_rule_note(reason: str | None) -> None:
-    """Raise Invalid for a reason in the very words by which the rules mark what they did themselves."""
+    """Raise Invalid for a reason that equals a note by which rules mark their own changes."""
     if (reason or "").strip() in RULE_NOTES:
         raise Invalid("This reason is Mnemon's own word for something that it did. Give the reason in other words.")
 
@@ -58,18 +58,18 @@ def refuse_if_outranked(
     if changes_text:
         steps.append("State the text with `POST /api/memories`: it is kept beside this one as a claim.")
     if acts or not changes_text:
-        steps.append(f"To {_joined_acts(acts)}, {_trusted_way(held.trust)}.")
+        steps.append(f"To {_joined_acts(acts)}, {_advice_on_trust(held.trust)}.")
     cause = f"This memory comes from a more trusted source ({held.trust}) than the change ({trust_of(source)})."
     raise Conflict(" ".join((cause, *steps)), code="outranked")
 
 
 def _joined_acts(acts: Sequence[str]) -> str:
-    """Return the acts as words of a sentence."""
+    """Return the acts joined as words of a sentence: "a, b and c"."""
     return " and ".join(acts) or "change it"
 
 
-def _trusted_way(level: Trust) -> str:
-    """Return in words how to make a change with at least this trust."""
+def _advice_on_trust(level: Trust) -> str:
+    """Return the advice how to make a change with at least this trust, for an error message."""
     if level is Trust.OPERATOR:
         return "use a key that is not bound to a person and send `source: operator`, or use the console"
     return f"send a `source` that is trusted at least as much, such as `{level}`"

@@ -62,7 +62,7 @@ class Ending:
 
 @reads_outside_text_up_to(LONGEST_READ)
 def read_endings(content: str, entity: FactEntity | None = None) -> tuple[Ending, ...]:
-    """Return what a statement says is over; empty if it does not say so."""
+    """Return what a statement says is over ("I no longer live in Austin"); empty for a statement of another kind."""
     text = plain_statement(content)
     if text is None or _UNSURE.search(text):
         return ()
@@ -73,7 +73,7 @@ def read_endings(content: str, entity: FactEntity | None = None) -> tuple[Ending
 
 
 def _state_before(text: str) -> str | None:
-    """Return a statement as it was true before: "I live in Austin" for "I no longer live in Austin"."""
+    """Return what was true before, "I live in Austin" for "I no longer live in Austin"; None for another statement."""
     if _NO_LONGER.search(text):
         return _NO_LONGER.sub("", text)
     if match := _NOT_ANY_MORE.search(text):
@@ -84,33 +84,33 @@ def _state_before(text: str) -> str | None:
 
 
 def _verb_endings(text: str, entity: FactEntity | None) -> Iterable[Ending]:
-    """Yield what a verb of ending says is over: "quit Acme", "Rex died", "we broke up"."""
+    """Yield what a statement says is over by a verb: "I quit Acme", "Rex died", "we broke up"."""
     pair = _PAIR.match(text)
     who = _WHO.match(text)
     for row in ending_verbs():
-        if pair and row.pair_verbs and row.pair_verbs.match(_bare(pair["rest"])):
+        if pair and row.pair_verbs and row.pair_verbs.match(_strip_auxiliaries(pair["rest"])):
             name = pair["a"] or pair["b"] or pair["c"]
             yield Ending(attributes=row.ends, value=name, words=name or "")
-    rest, about = (who["rest"], _who_of(who)) if who else (text, None)
+    rest, about = (who["rest"], _subject_of(who)) if who else (text, None)
     about = entity or about
-    rest = _bare(rest)
+    rest = _strip_auxiliaries(rest)
     found = [one for row in ending_verbs() if (one := _row_ending(row, rest, about)) is not None]
     yield from found
 
 
-def _bare(predicate: str) -> str:
-    """Return a predicate without auxiliaries and adverbs at its beginning, unless they belong to the verb."""
+def _strip_auxiliaries(predicate: str) -> str:
+    """Return a predicate without leading auxiliaries and adverbs: "quit Acme" for "have just quit Acme"."""
     return _LEADING.sub("", predicate)
 
 
-def _who_of(who: re.Match[str]) -> FactEntity | None:
-    """Return the subject of a statement; None for the person."""
+def _subject_of(who: re.Match[str]) -> FactEntity | None:
+    """Return the entity that is a statement's subject, from its match; None for the person."""
     label = who["kinname"] or who["kin"] or who["name"]
     return FactEntity(type=EntityType.PERSON, label=label) if label else None
 
 
 def _row_ending(row: EndingVerbs, rest: str, about: FactEntity | None) -> Ending | None:
-    """Return what the verbs of a row say is over, given a predicate and its subject; None if none of them is used."""
+    """Return what a predicate says is over with a verb of this table row; None if it has no such verb."""
     if row.bare_verbs and (match := row.bare_verbs.match(rest)) and not rest[match.end() :].strip(" ."):
         return Ending(attributes=row.ends, entity=about)
     if row.subject_verbs and about is not None and row.subject_verbs.match(rest):
@@ -124,26 +124,28 @@ def _row_ending(row: EndingVerbs, rest: str, about: FactEntity | None) -> Ending
 def ended_memories(
     endings: Sequence[Ending], held: Iterable[StoredMemory], aliases: Aliases
 ) -> tuple[StoredMemory, ...]:
-    """Return which of the memories the endings take back; empty if none of them says what is over."""
+    """Return the stored memories that are over, according to what statements say is over; empty if none matches."""
     read = [(one, read_memory(one)) for one in held]
     for ending in endings:
-        found = _by_state(ending, read, aliases) or _by_verb(ending, read, aliases)
+        found = _memories_by_state(ending, read, aliases) or _memories_by_verb(ending, read, aliases)
         if found:
             return tuple(found)
     for ending in endings:
-        if found := _by_words(ending, read):
+        if found := _memories_by_words(ending, read):
             return tuple(found)
     return ()
 
 
 def _keys_of(entity: FactEntity | None, aliases: Aliases) -> frozenset[str]:
-    """Return every key that means the entity."""
+    """Return every key under which the entity's facts may be stored, aliases included."""
     key = slot_entity_key(entity)
     return frozenset({key, *aliases.member_keys(key)})
 
 
-def _by_state(ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]], aliases: Aliases) -> list[StoredMemory]:
-    """Return the memories that hold the very state that is over."""
+def _memories_by_state(
+    ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]], aliases: Aliases
+) -> list[StoredMemory]:
+    """Return the memories that state exactly what a statement says is over."""
     state = ending.state
     if state is None:
         return []
@@ -153,12 +155,14 @@ def _by_state(ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]], 
         one
         for one, reading in found
         if not state.values
-        or any(_is_value(value, known, reading) for value in state.values for known in reading.values)
+        or any(_matches_value(value, known, reading) for value in state.values for known in reading.values)
     ]
 
 
-def _by_verb(ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]], aliases: Aliases) -> list[StoredMemory]:
-    """Return the memories whose attribute a verb of ending ends, with the value that it names."""
+def _memories_by_verb(
+    ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]], aliases: Aliases
+) -> list[StoredMemory]:
+    """Return the memories of an attribute that a statement ended by a verb, with the value that it names if any."""
     if not ending.attributes:
         return []
     keys = _keys_of(ending.entity, aliases)
@@ -168,11 +172,13 @@ def _by_verb(ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]], a
             for one, reading in read
             if reading.attribute is not None
             and reading.attribute.name in ending.attributes
-            and (_about(one, reading, keys) or _names(reading, ending.entity.label))
+            and (_is_about_entity(one, reading, keys) or _has_value(reading, ending.entity.label))
         ]
     for name in ending.attributes:
         of = [
-            (one, r) for one, r in read if r.attribute is not None and r.attribute.name == name and _about(one, r, keys)
+            (one, r)
+            for one, r in read
+            if r.attribute is not None and r.attribute.name == name and _is_about_entity(one, r, keys)
         ]
         if name in ("partner", "relation") and ending.value is not None:
             of = [(one, r) for one, r in read if r.attribute is not None and r.attribute.name == name]
@@ -180,32 +186,32 @@ def _by_verb(ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]], a
             if of and name != "relation":
                 return [one for one, _ in of]
             continue
-        found = [one for one, r in of if _names(r, ending.value) or _names_entity(one, r, ending.value)]
+        found = [one for one, r in of if _has_value(r, ending.value) or _is_relation_to(one, r, ending.value)]
         if found:
             return found
     return []
 
 
-def _about(one: StoredMemory, reading: SlotReading, keys: frozenset[str]) -> bool:
-    """Say whether a memory is about the entity with one of these keys."""
+def _is_about_entity(one: StoredMemory, reading: SlotReading, keys: frozenset[str]) -> bool:
+    """Say whether a memory is about the entity that has one of these keys."""
     own = reading.slot.partition("|")[0] if reading.slot else (one.entity_refs[0] if one.entity_refs else SELF_KEY)
     return own in keys
 
 
-def _names(reading: SlotReading, value: str) -> bool:
-    """Say whether one of a memory's values is the named one."""
-    return any(_is_value(value, known, reading) for known in reading.values)
+def _has_value(reading: SlotReading, value: str) -> bool:
+    """Say whether a named value is one of a memory's values."""
+    return any(_matches_value(value, known, reading) for known in reading.values)
 
 
-def _names_entity(one: StoredMemory, reading: SlotReading, value: str) -> bool:
-    """Say whether a relation is that to the named person: "Ana is my girlfriend", for "Ana"."""
+def _is_relation_to(one: StoredMemory, reading: SlotReading, value: str) -> bool:
+    """Say whether a memory is the relation to a named person: "Ana is my girlfriend" for "Ana"."""
     if reading.attribute is None or reading.attribute.name not in ("relation", "partner") or one.entity_label is None:
         return False
     return is_same_value(ValueKind.NAME, value, one.entity_label)
 
 
-def _is_value(named: str, known: str, reading: SlotReading) -> bool:
-    """Say whether a named value is a known one, perhaps in fewer words: "Tesla" for "Tesla Model 3"."""
+def _matches_value(named: str, known: str, reading: SlotReading) -> bool:
+    """Say whether a named value equals a known one or shortens it: "Tesla" for "Tesla Model 3"."""
     kind = reading.attribute.value if reading.attribute else ValueKind.THING
     if is_same_value(kind, named, known):
         return True
@@ -213,8 +219,8 @@ def _is_value(named: str, known: str, reading: SlotReading) -> bool:
     return bool(stems) and stems <= value_stems(known)
 
 
-def _by_words(ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]]) -> list[StoredMemory]:
-    """Return the memories that have all words of what is over, if there are few."""
+def _memories_by_words(ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]]) -> list[StoredMemory]:
+    """Return the memories that contain all words of an ended state; empty if more than two do."""
     wanted = value_stems(ending.words[:LONGEST_READ]) - _GRAMMAR
     if not wanted:
         return []
@@ -231,7 +237,7 @@ def _by_words(ending: Ending, read: Sequence[tuple[StoredMemory, SlotReading]]) 
 
 
 def _is_about_other(one: StoredMemory, reading: SlotReading) -> bool:
-    """Say whether a memory is a fact about somebody else, whom a statement about oneself does not mean."""
+    """Say whether a memory is a fact about another person than the user."""
     return (
         bool(reading.slot)
         and not reading.slot.startswith(SELF_KEY)

@@ -106,12 +106,12 @@ class Fact:
 
     @property
     def ending_words(self) -> str:
-        """Return the words that take a retracted fact back."""
+        """Return the words that retract a fact: those given as such, else its quote, else its content."""
         return self.ended_by or (self.ground.quote if self.ground else self.content)
 
     @property
     def quoted_text(self) -> str | None:
-        """Return the words that the fact was said in; None if an application states the fact."""
+        """Return the quoted words that the fact was taken from; None if an application states the fact."""
         return self.ground.quote if self.ground else None
 
     @property
@@ -121,5 +121,5 @@ class Fact:
 
     @property
     def said_by(self) -> str:
-        """Return the name of the fact's source as it is shown, and by which its statements can be withdrawn."""
+        """Return the name of the fact's source, as it is shown and as its statements can be withdrawn by."""
         return self.origin or self.source

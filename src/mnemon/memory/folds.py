@@ -59,7 +59,7 @@ async def dissolve_folds(tx: Tx, scope: Scope, fragment_ids: Iterable[str], *, r
 
 
 def _activate_fragment(fragment: StoredMemory, revision: int, *, pin: bool) -> StoredMemory:
-    """Return the fragment as active again, and as pinned if its fold was."""
+    """Return a folded memory as active again, pinned if its fold was."""
     return replace(
         fragment.as_active(),
         pinned=pin,

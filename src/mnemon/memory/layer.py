@@ -22,6 +22,7 @@ from mnemon.memory.time_zone import TIME_ZONE_SLOT, choose_time_zone
 from mnemon.memory.todos.store import open_todos
 from mnemon.memory.trust import Trust, source_mark
 from mnemon.sessions.layer import said_line
+from mnemon.sessions.organization import load_organization_settings
 from mnemon.turn import Role, speaker_of
 
 MOST_PINNED = 20
@@ -77,13 +78,14 @@ async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
         _recall_query(ask, RecallKind.MESSAGES, MOST_MESSAGES * 3),
     ]
     # Gathered, so that their statements share round trips.
-    always, (memories, messages), values = await tx.gather(
+    always, (memories, messages), values, organization = await tx.gather(
         store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED),
         search_each(tx, ask.scope, queries),
         _values_now(tx, ask),
+        load_organization_settings(tx, ask.scope),
     )
     told = (value for one in values if one.slot == TIME_ZONE_SLOT and not one.ended for value in one.values)
-    zone = choose_time_zone(tx, told)
+    zone = choose_time_zone(tx, told, organization.time_zone)
     return PromptRecall(always=always, memories=memories, messages=messages, values=values, now=ask.now, zone=zone)
 
 
@@ -95,7 +97,7 @@ def person_layer(found: PromptRecall) -> Layer:
         _memory_item(one, one.line, 10.0 - rank / 100, found)
         for rank, one in enumerate(found.always)
     )
-    return Layer(name="L4", title="The person", opening=_PERSON_OPENING, items=items, budget=600)
+    return Layer(name="L4", title="The person", opening=_PERSON_OPENING, items=items, budget=600, reserve=0.1)
 
 
 StatedClaim = tuple[str, str]
@@ -129,12 +131,18 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
         *(_claim_item(None, claims[one.id], rank) for rank, one in enumerate(found.always) if one.id in claims),
         *(_hit_item(hit, 4.0 - rank / 10, found) for rank, hit in enumerate(elsewhere)),
     ]
-    opening = f"{_RELEVANT_OPENING} {_CLAIM_OPENING}"
-    return Layer(name="L5", title="Relevant memories", opening=opening, items=tuple(items), budget=1500)
+    return Layer(
+        name="L5",
+        title="Relevant memories",
+        opening=f"{_RELEVANT_OPENING} {_CLAIM_OPENING}",
+        items=tuple(items),
+        budget=1500,
+        reserve=0.15,
+    )
 
 
 async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
-    """Return items for prompt layer L6: the latest open todos with this persona, and which to ask about."""
+    """Return items for prompt layer L6: the latest open todos of this persona, and todos to ask the person about."""
     known = (await open_todos(tx, ask.scope))[-_MOST_TODOS:]
     items = [
         LayerItem(

@@ -81,7 +81,7 @@ def status_after_restore(status: ArchiveStatus) -> ArchiveStatus:
 
 
 def may_revive(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> bool:
-    """Say whether stating an archived fact again makes its memory active.
+    """Say whether stating an archived fact again makes its memory active, given why it was archived.
 
     An application that states a fact means it. A fact found again by reflection does not undo a decision: what was
     archived as wrong, unwanted or folded comes back only if something else is said.
@@ -199,7 +199,7 @@ def has_same_words(one: str, other: str) -> bool:
 
 
 def place_statement(timeline: Sequence[VersionSpan], content: str, at: datetime) -> Placement:
-    """Return where in a memory's versions a statement belongs that is true since `at`.
+    """Return where in a memory's history a statement belongs that is true since `at`: current, past or repeated.
 
     The timeline is in order of time, the current one last.
     """

@@ -110,11 +110,11 @@ class StoredMemory:
 
     @property
     def mark(self) -> str | None:
-        """Return the source in words for a reader; None if it needs no mark."""
+        """Return a mark that names the memory's source for a reader; None if the source is the person."""
         return mark_of(self.trust, self.origin, is_claim=self.claim_of is not None)
 
     def as_archived(self, reason: ArchiveReason, at: datetime, *, note: str | None) -> "StoredMemory":
-        """Return the memory as archived; one that is archived already keeps its time, since which it is not used."""
+        """Return the memory as archived for this reason; one archived before keeps its time of archiving."""
         since = self.archived_at or at
         return replace(
             self,
@@ -126,7 +126,7 @@ class StoredMemory:
         )
 
     def as_active(self, *, note: str | None = None) -> "StoredMemory":
-        """Return the memory as active; the note of its archiving goes."""
+        """Return the memory as active, without the note of its archiving."""
         return replace(
             self, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None, note=note
         )
@@ -138,7 +138,7 @@ class StoredMemory:
 
     @property
     def is_archived_by_choice(self) -> bool:
-        """Say whether somebody, or upkeep, archived the memory, be it before its source was withdrawn."""
+        """Say whether a person or a job archived the memory, even if its source was withdrawn later."""
         return self.archive_reason is not None and (not self.is_withdrawn or self.note == WITHDRAWN_ARCHIVED)
 
     @property
@@ -148,7 +148,7 @@ class StoredMemory:
 
     @property
     def is_set_aside(self) -> bool:
-        """Say whether the memory is a claim that a rule archived, because it contradicts nothing any more."""
+        """Say whether the memory is a claim that a rule archived because what it contradicted is gone."""
         return self.archive_reason is ArchiveReason.OUTDATED and self.note in _SET_ASIDE_NOTES
 
     @property
@@ -157,7 +157,7 @@ class StoredMemory:
         return self.line_with_claims(0)
 
     def line_with_claims(self, further_claims: int, *, alone: bool = False) -> str:
-        """Return the same line, mentioning the number of further claims that contradict the same memory.
+        """Return the memory as a prompt shows it, with the number of further claims that contradict the same memory.
 
         A claim that is shown `alone`, not after what it contradicts, is not marked as a claim.
         """

@@ -16,7 +16,7 @@ class PersonLocks:
     """A lock for each person who is being written to, in one open database."""
 
     def __init__(self) -> None:
-        """Begin without any person's lock."""
+        """Begin with no person locked."""
         # Weak values: a lock exists as long as someone holds or awaits it, so the map does not grow.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 

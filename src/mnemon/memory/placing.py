@@ -31,27 +31,27 @@ class SlotIndex:
     places: dict[str, set[MemoryPlace]] = field(default_factory=dict)
 
     def add_memory(self, place: MemoryPlace, memory: StoredMemory) -> None:
-        """Note the slot of a memory; claims and what gave its key away stand in none."""
+        """Add a memory to the index of slots (entity and attribute); claims and replaced memories are left out."""
         slot = memory.slot if memory.slot is not None else read_memory(memory).slot
         if slot and memory.claim_of is None and not memory.is_replaced:
             self.places.setdefault(slot, set()).add(place)
 
     def same_slots(self, slot: str) -> tuple[str, ...]:
-        """Return the slots of the same attribute of the same entity under all of its keys."""
+        """Return the slot and the same attribute's slots under the entity's other keys (aliases)."""
         key, _, attribute = slot.partition("|")
         return tuple(slot_of(member, attribute) for member in dict.fromkeys((key, *self.aliases.member_keys(key))))
 
     def members(
         self, slot: str, held: Mapping[MemoryPlace, StoredMemory], persona_id: str | None
     ) -> list[StoredMemory]:
-        """Return the memories in the slot that the persona may see, its own and active ones first, latest first."""
+        """Return the memories in a slot that the persona may see: its own first, then active ones, then the latest."""
         places = {place for one in self.same_slots(slot) for place in self.places.get(one, ())}
         found = [held[place] for place in places if place in held and place[0] in (persona_id, None)]
-        return sorted(found, key=lambda one: _preference(one, persona_id))
+        return sorted(found, key=lambda one: _slot_order(one, persona_id))
 
 
-def _preference(one: StoredMemory, persona_id: str | None) -> tuple[bool, bool, float, str]:
-    """Return the sort key of memories in one slot: the persona's own, active, stated last."""
+def _slot_order(one: StoredMemory, persona_id: str | None) -> tuple[bool, bool, float, str]:
+    """Return the key that sorts memories in one slot: the persona's own, active, then stated last."""
     return (
         one.persona_id != persona_id,
         one.status is not ArchiveStatus.ACTIVE,
@@ -61,7 +61,7 @@ def _preference(one: StoredMemory, persona_id: str | None) -> tuple[bool, bool, 
 
 
 def place_fact(fact: Fact, index: SlotIndex, held: Mapping[MemoryPlace, StoredMemory], persona_id: str | None) -> Fact:
-    """Return the fact, completed from its text, with the key of the memory that holds the same fact, or its own."""
+    """Return the fact under the key of the stored memory that is the same fact, or under a key of its own."""
     if fact.key is not None:
         return fact
     fact = complete_fact(fact)
@@ -77,11 +77,11 @@ def place_fact(fact: Fact, index: SlotIndex, held: Mapping[MemoryPlace, StoredMe
 def _held_in_slot(
     fact: Fact, index: SlotIndex, held: Mapping[MemoryPlace, StoredMemory], persona_id: str | None
 ) -> StoredMemory | None:
-    """Return the memory that holds the fact's slot, or the member of it that the fact repeats; None without one."""
+    """Return the stored memory that is a value of the fact's attribute, in a set the same member; None without one."""
     reading = read_fact(fact)
     if reading.attribute is None:
         return None
-    members = [one for one in index.members(reading.slot, held, persona_id) if _may_hold(one)]
+    members = [one for one in index.members(reading.slot, held, persona_id) if _may_take_value(one)]
     if reading.attribute.holds is Holds.SET:
         return next((one for one in members if is_same_member(reading, read_memory(one))), None)
     if members or not names_no_project(fact):
@@ -105,13 +105,13 @@ def names_no_project(fact: Fact) -> bool:
 _SELF_SLOT = f"person:{SELF}|"
 
 
-def _may_hold(one: StoredMemory) -> bool:
-    """Say whether a memory may take a new value of its slot: not one that was merged into another memory."""
+def _may_take_value(one: StoredMemory) -> bool:
+    """Say whether a memory may receive a new value: not if it was folded into another memory."""
     return one.archive_reason is not ArchiveReason.FOLDED
 
 
 def _is_same_fact(fact: Fact, held: StoredMemory, index: SlotIndex) -> bool:
-    """Say whether a memory under the fact's own key is the same fact: of its slot, or without one, of its words."""
+    """Say whether the memory under a fact's key is the same fact: the same attribute, or else the same words."""
     reading, known = read_fact(fact), read_memory(held)
     if reading.attribute is None and known.attribute is None:
         # Only what somebody is to the person has a key without its content.
@@ -122,11 +122,11 @@ def _is_same_fact(fact: Fact, held: StoredMemory, index: SlotIndex) -> bool:
 
 
 def _is_hashed(held: StoredMemory) -> bool:
-    """Say whether a memory's key has the hash of a content, which nothing else has."""
+    """Say whether a memory's key ends in a hash of its content, so that only the same content has it."""
     return held.memory_key.count("|") >= 4
 
 
 def wanted_slots(facts: Iterable[Fact], index: SlotIndex) -> list[str]:
-    """Return every slot in which a memory may hold one of the facts."""
+    """Return every slot (entity and attribute) in which a stored memory may be the same fact as one of these."""
     slots = {read_fact(fact).slot for fact in facts} - {""}
     return sorted({same for slot in slots for same in index.same_slots(slot)})

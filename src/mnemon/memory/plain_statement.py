@@ -27,7 +27,7 @@ _SENTENCE_BREAK = re.compile(r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<
 
 @reads_outside_text_up_to(LONGEST_READ)
 def plain_statement(content: str) -> str | None:
-    """Return a statement without contractions and opening words; None if it is not one sentence."""
+    """Return a one-sentence statement without contractions and opening words; None for a question or longer text."""
     if len(content) > LONGEST_READ:
         return None
     visible = strip_invisible(content).replace("’", "'").replace("‘", "'").replace("\x00", " ")

@@ -133,7 +133,7 @@ def create_memory(
 def skip_if_known(
     fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime, *, denied_at: datetime | None = None
 ) -> MemoryChange | None:
-    """Return the skipped change for a fact that only repeats a more trusted memory, else None.
+    """Return a skipping change for a fact that only repeats a more trusted memory; None for any other fact.
 
     None if it says something else, or makes an archived memory active again.
 
@@ -181,7 +181,7 @@ def update_memory(
         held = held.as_active()
     # Against statements of its own trust, or more, times decide the order as usual.
     if outranks(fact.effective_trust, held.trust) and not _has_later_equal(past, fact.effective_trust, at):
-        return _take_over(held, past, fact, at, stamp)
+        return _replace_less_trusted(held, past, fact, at, stamp)
     spans = [
         VersionSpan(number=one.number, content=one.content, valid_from=one.valid_from, stated_at=one.valid_from)
         for one in past
@@ -205,7 +205,7 @@ def update_memory(
 
 
 def _replace_memory(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, until: datetime, reason: str) -> MemoryChange:
-    """Return the change that replaces a withdrawn or archived memory by a fact; of the old one, only history stays."""
+    """Return the change that replaces a withdrawn or archived memory by a fact and keeps the old text as a version."""
     fresh = create_memory(fact, stamp, id=held.id, persona_id=held.persona_id, claim_of=held.claim_of).memory
     memory = replace(
         fresh,
@@ -219,14 +219,14 @@ def _replace_memory(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, until:
 
 
 def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime) -> bool:
-    """Say whether a statement of at least this trust was in force after that time."""
+    """Say whether a statement of at least this trust was in force after `at`."""
     return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
 
 
-def _take_over(
+def _replace_less_trusted(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Return the change that makes a more trusted fact the memory's text, whatever start the other claimed.
+    """Return the change by which a more trusted fact replaces the memory's text, whenever either began to be true.
 
     Otherwise a tool could date its statement into the future and keep the person's next statement out.
     """
@@ -264,10 +264,7 @@ def _take_over(
 def _add_mention(
     held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool, counts: bool = True
 ) -> StoredMemory:
-    """Return the memory with one more mention if the fact `counts` as one of its current text.
-
-    The fact's importance, confidence and pin count if it is `current`.
-    """
+    """Return the memory with one more mention if the fact `counts`, and the fact's weight and pin if `current`."""
     mentioned = replace(
         held,
         mentions=held.mentions + counts,
@@ -295,7 +292,7 @@ def _add_mention(
 def _apply_placement(
     stated: StoredMemory, held: StoredMemory, fact: Fact, placement: Placement, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Return the change that a fact at this place of the memory's history makes."""
+    """Return the change that a fact makes at this place of the memory's history: repeat, replace or past version."""
     match placement:
         case Repeat():
             latest = at >= held.stated_at

@@ -65,7 +65,7 @@ def rank_by_similarity(candidates: Sequence[RankingCandidate]) -> list[RankedIte
 
 
 def rank_blended(candidates: Sequence[RankingCandidate], *, now: datetime) -> list[RankedItem]:
-    """Return them ranked by 40 % similarity, 30 % recency, 30 % frequency of the entity key (seed 001's order)."""
+    """Return the candidates ranked by 40 % similarity, 30 % recency, 30 % frequency of the entity key, best first."""
     shares = key_shares(candidates)
 
     def score_parts(one: RankingCandidate) -> Mapping[str, float]:
@@ -143,7 +143,7 @@ SHORT_TEXT_WORDS = 15.0
 
 
 def neighbour_share(average_words: float) -> float:
-    """Return how much of its neighbours' meaning a text is given, 0 to 1: the longer texts are on average, the less."""
+    """Return the weight, 0 to 1, of neighbouring texts in a text's similarity: lower for longer texts."""
     return min(1.0, SHORT_TEXT_WORDS / max(average_words, 1.0)) ** 2
 
 
@@ -153,7 +153,7 @@ BM25_K1, BM25_B = 0.9, 0.4
 
 
 def inverse_document_frequency(size: int, holding: int) -> float:
-    """Return the BM25 weight of a word that `holding` of `size` texts contain."""
+    """Return BM25's weight of a word that `holding` of `size` texts contain: the rarer, the higher."""
     return float(np.log1p((size - holding + 0.5) / (holding + 0.5)))
 
 

@@ -110,7 +110,7 @@ class Reading:
 
 @reads_outside_text_up_to(LONGEST_READ)
 def read_statement(content: str, entity: FactEntity | None = None) -> Reading | None:
-    """Return what a statement says of the person, or of the entity that it is known to be about; None if not known."""
+    """Return the attribute and values that a statement gives for the person or this entity; None if not understood."""
     text = plain_statement(content)
     if text is None or _UNREAL.search(text) or _NOT_NOW.search(text):
         return None
@@ -118,7 +118,7 @@ def read_statement(content: str, entity: FactEntity | None = None) -> Reading | 
 
 
 def read_plain(text: str, entity: FactEntity | None = None) -> Reading | None:
-    """Return what a plain statement in the present says; None if no pattern knows it."""
+    """Return the attribute and values that a plain present-tense statement gives; None if no pattern matches."""
     for form in dict.fromkeys((text, _TRAILERS.sub("", text))):
         found = _read_noun(form, entity) or _read_predicates(form, entity)
         if found is not None:
@@ -135,7 +135,7 @@ def read_values(attribute: Attribute, content: str, entity: FactEntity | None = 
     found = read_plain(text, entity)
     if found is not None and found.attribute.name == attribute.name:
         return found.values
-    for _, predicate in _subjects(text, entity):
+    for _, predicate in _possible_subjects(text, entity):
         for form in _predicate_forms(predicate):
             if values := _predicate_values(attribute, form):
                 return values
@@ -149,14 +149,14 @@ def read_values(attribute: Attribute, content: str, entity: FactEntity | None = 
 
 @reads_outside_text_up_to(LONGEST_READ)
 def read_denial(content: str, entity: FactEntity | None = None) -> Reading | None:
-    """Return the set of which a statement says that it has no member: "Has no allergies", "Allergies: none"."""
+    """Return the set that a statement says is empty ("Has no allergies", "Allergies: none"); None for another."""
     text = plain_statement(content)
     if text is None:
         return None
     plain = _AFTER_DENIAL.sub("", text)
     if match := _NONE_OF.match(plain):
         return _denied_set(match["noun"], entity)
-    for about, predicate in _subjects(plain, entity):
+    for about, predicate in _possible_subjects(plain, entity):
         match = _HAS_NO.match(_ADVERBS.sub("", predicate))
         if match and (found := _denied_set(match["noun"], about)) is not None:
             return found
@@ -164,7 +164,7 @@ def read_denial(content: str, entity: FactEntity | None = None) -> Reading | Non
 
 
 def _denied_set(noun: str, about: FactEntity | None) -> Reading | None:
-    """Return the reading of a noun of which there is none, if it names an attribute that holds a set."""
+    """Return the attribute that a noun names as an empty set; None if the noun names no attribute that is a set."""
     attribute = find_attribute(noun)
     if attribute is None or attribute.holds is not Holds.SET:
         return None
@@ -185,7 +185,7 @@ _GRAMMAR = value_stems(
 
 
 def _read_noun(text: str, entity: FactEntity | None) -> Reading | None:
-    """Return the reading of a statement that calls the attribute by name: "My boss is Ruth", "City: Austin"."""
+    """Return what a statement says that calls an attribute by name ("My boss is Ruth", "City: Austin"), or None."""
     for pattern in (_NOUN_IS, _OWNED_IS, _THE_X_NOUN, _IS_NOUN, _LABELLED, _BARE_IS):
         match = pattern.match(text)
         if match is None:
@@ -206,7 +206,7 @@ def _is_told_by_form(noun: str, value: str) -> bool:
 
 
 def _noun_reading(noun: str, value: str, owner: str | None, entity: FactEntity | None, *, lax: bool) -> Reading | None:
-    """Return the reading of a noun and its value, if the noun is an attribute and the value can be one."""
+    """Return the attribute that a noun names, with the value; None if it names none or the value cannot be one."""
     attribute = find_attribute(noun)
     if attribute is None and noun.lower().startswith(("favourite ", "favorite ", "preferred ")):
         attribute = attribute_called(noun)[0]
@@ -215,7 +215,7 @@ def _noun_reading(noun: str, value: str, owner: str | None, entity: FactEntity |
     if attribute.holds is Holds.LOG or (attribute.name in ("like", "dislike", "relation") and not lax):
         return None
     cleaned = clean_value(value, attribute.value)
-    if not cleaned or not _can_be(attribute, cleaned, value):
+    if not cleaned or not _may_be_value(attribute, cleaned, value):
         return None
     about = _owner_entity(attribute, owner) if owner else entity
     if about is not None and attribute.is_role and about == entity and _is_same_name(entity, cleaned):
@@ -229,7 +229,7 @@ def _noun_reading(noun: str, value: str, owner: str | None, entity: FactEntity |
 
 
 def _relation_reading(noun: str, value: str, owner: str | None) -> Reading | None:
-    """Return the reading of "Sarah is my cofounder": a relation of Sarah to the person."""
+    """Return the person's relation to somebody, for "Sarah is my cofounder"; None if noun or value do not fit."""
     role = noun.lower()
     if owner is not None or role.split()[-1] not in KINSHIP_WORDS | {
         "co-founder",
@@ -249,8 +249,8 @@ def _relation_reading(noun: str, value: str, owner: str | None) -> Reading | Non
     )
 
 
-def _can_be(attribute: Attribute, value: str, given: str) -> bool:
-    """Say whether a text can be a value of an attribute that a sentence names: a name for "my dog is …"."""
+def _may_be_value(attribute: Attribute, value: str, given: str) -> bool:
+    """Say whether a text can be a value of the attribute: a name for a pet's name, a place for a city."""
     if attribute.value is ValueKind.NAME:
         return _is_name(value)
     if attribute.value in (ValueKind.PLACE, ValueKind.ORG):
@@ -261,7 +261,7 @@ def _can_be(attribute: Attribute, value: str, given: str) -> bool:
 
 
 def _is_name(value: str) -> bool:
-    """Say whether a value is somebody's name by its capital: "Laura", not "French" or "a teacher"."""
+    """Say whether a value looks like a person's name, by its capital: "Laura", not "French" or "a teacher"."""
     words = value.split()
     if not words or len(words) > 4 or not all(word[0].isupper() for word in words if word not in ("de", "van", "von")):
         return False
@@ -275,19 +275,19 @@ def _is_same_name(entity: FactEntity | None, value: str) -> bool:
 
 
 def _owner_entity(attribute: Attribute, label: str) -> FactEntity:
-    """Return the entity that an owner in a sentence is: a project for a deadline, else a person."""
+    """Return the entity that a named owner is: a project for a project's attribute, else a person."""
     return FactEntity(type=_PERSON_OF.get(attribute.of, EntityType.PERSON), label=label)
 
 
 def _read_predicates(text: str, entity: FactEntity | None) -> Reading | None:
-    """Return the reading of a statement by its predicate: "lives in Rome", "is vegan"."""
+    """Return what a statement says by its predicate ("lives in Rome", "is vegan"); None if no pattern matches."""
     for whole in known_attributes().values():
         for pattern in whole.is_value:
             match = pattern.fullmatch(text)
             value = clean_value(match["v"], whole.value) if match else ""
             if value and len(value.split()) <= 5:
                 return Reading(entity=entity, attribute=whole, values=(value,))
-    for about, predicate in _subjects(text, entity):
+    for about, predicate in _possible_subjects(text, entity):
         for form in _predicate_forms(predicate):
             for attribute in known_attributes().values():
                 if values := _predicate_values(attribute, form):
@@ -296,7 +296,7 @@ def _read_predicates(text: str, entity: FactEntity | None) -> Reading | None:
 
 
 def _predicate_reading(about: FactEntity | None, attribute: Attribute, values: tuple[str, ...]) -> Reading:
-    """Return the reading of a predicate of somebody; what is said of a project is an attribute of one."""
+    """Return what a predicate says of somebody; for a project's attribute, the entity becomes a project."""
     if about is not None and attribute.of == "project" and about.type is EntityType.PERSON:
         about = replace(about, type=EntityType.PROJECT)
     named = None
@@ -305,8 +305,8 @@ def _predicate_reading(about: FactEntity | None, attribute: Attribute, values: t
     return Reading(entity=about, attribute=attribute, values=values, named=named)
 
 
-def _subjects(text: str, entity: FactEntity | None) -> Iterator[tuple[FactEntity | None, str]]:
-    """Yield whom a statement may be about, with the rest of it, likeliest first."""
+def _possible_subjects(text: str, entity: FactEntity | None) -> Iterator[tuple[FactEntity | None, str]]:
+    """Yield each entity that a statement may be about (None: the person), with its predicate, likeliest first."""
     if entity is not None:
         yield entity, _without_label(text, entity)
         if match := _PRONOUN.match(text):
@@ -336,7 +336,7 @@ def _without_label(text: str, entity: FactEntity) -> str:
 
 
 def _predicate_forms(predicate: str) -> Iterator[str]:
-    """Yield a predicate as the patterns expect it: the verb as "be" or "have", without adverbs."""
+    """Yield a predicate in the forms that patterns expect: "is" as "be", "has" as "have", with and without adverbs."""
     plain = _ADVERBS.sub("", f"{predicate} ").strip()
     led = _LEAD_VERB.sub(lambda verb: _LEADS[verb[0].lower()], plain)
     led = re.sub(r"^have been (?=an? |the |\w+ing\b|vegan|vegetarian|on |at |with )", "be ", led, flags=re.IGNORECASE)
@@ -346,17 +346,17 @@ def _predicate_forms(predicate: str) -> Iterator[str]:
 
 
 def _predicate_values(attribute: Attribute, form: str) -> tuple[str, ...]:
-    """Return the values that a predicate gives for an attribute; empty if it says something else."""
+    """Return the values that a predicate gives for an attribute; empty if it is not about the attribute."""
     for pattern in attribute.says:
         if match := pattern.fullmatch(form):
             value = clean_value(match["v"], attribute.value)
-            if value and _fits(attribute, value):
+            if value and _is_value_of_kind(attribute, value):
                 return split_values(value) if _may_have_several(attribute) else (value,)
     for pattern in attribute.whole_says:
         # "is my coach" says what somebody is to the person, not what they do.
         if (match := pattern.fullmatch(form)) and not _OWNED.match(match["v"]):
             value = clean_value(match["v"], attribute.value)
-            if value and _stands_alone(attribute, value):
+            if value and _implies_attribute(attribute, value):
                 return (value,)
     return ()
 
@@ -366,8 +366,8 @@ def _may_have_several(attribute: Attribute) -> bool:
     return attribute.holds is Holds.SET and attribute.value is ValueKind.THING
 
 
-def _fits(attribute: Attribute, value: str) -> bool:
-    """Say whether a value that a predicate gives is of the attribute's kind."""
+def _is_value_of_kind(attribute: Attribute, value: str) -> bool:
+    """Say whether a value found in a predicate is of the kind that the attribute takes: place, name, date."""
     words = value.split()
     if _CLAUSE.search(value):
         return False
@@ -380,17 +380,17 @@ def _fits(attribute: Attribute, value: str) -> bool:
     return len(words) <= 6
 
 
-def _stands_alone(attribute: Attribute, value: str) -> bool:
-    """Say whether a value tells its attribute by itself: "vegan", "a nurse", "CEO of Acme"."""
+def _implies_attribute(attribute: Attribute, value: str) -> bool:
+    """Say whether a value implies its attribute without its name: "vegan", "a nurse", "CEO of Acme"."""
     if _CLAUSE.search(value):
         return False
     if attribute.is_occupation:
         head = re.split(r"\b(?:at|for|in|of|on)\b", value)[0].split()
         plain = bool(head) and len(head) <= 5 and head[-1].lower().removesuffix("s") in OCCUPATIONS
         return plain or _TITLE.match(value) is not None
-    return " ".join(sorted(value_stems(value))) in _whole_values(attribute)
+    return " ".join(sorted(value_stems(value))) in _implying_values(attribute)
 
 
-def _whole_values(attribute: Attribute) -> frozenset[str]:
-    """Return the values of an attribute that stand alone, each as its stems in order."""
+def _implying_values(attribute: Attribute) -> frozenset[str]:
+    """Return the values that imply the attribute by themselves, each as its word stems in order."""
     return frozenset(" ".join(sorted(value_stems(one))) for one in attribute.whole)

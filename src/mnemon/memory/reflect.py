@@ -42,14 +42,14 @@ class MemoriesSection:
     schema = MEMORIES_SCHEMA
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the section's instructions and what is held, so that the same fact gets the same name again."""
+        """Return the section's instructions with the latest stored facts, so that a fact is named again as before."""
         known, held = await tx.gather(
             load_known_labels(tx, turn.scope), store.latest_facts(tx, turn.scope, most=_MOST_HELD)
         )
         return Brief(instructions=MEMORIES, items=tuple(map(_fact_item, held)), facts={"known": known, "held": held})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Return what the person says about themselves by fixed patterns, without a model; at most 50 facts."""
+        """Return what the person says about themselves, extracted by patterns without a model; at most 50 facts."""
         known: Sequence[str] = brief.facts.get("known", ())
         held = [HeldStatement(content=one.content, attribute=one.attribute) for one in brief.facts.get("held", ())]
         said = [message.content for message in turn.messages if message.role is Role.USER]
@@ -57,14 +57,14 @@ class MemoriesSection:
         return MemoriesAnswer(memories=found[:50])
 
     def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
-        """Return for each proposed memory why its quote is not found or does not support it; None where it does."""
+        """Return, for each proposed memory, why its quote is missing or does not support it; None where it does."""
         sources = quotable_passages(turn)
         found = [(one, find_quote(one.quote, sources)) for one in MemoriesAnswer.model_validate(answer).memories]
         known: Sequence[str] = brief.facts.get("known", ())
         return [NOT_SAID if quote is None else _support_fault(one, quote, turn, known) for one, quote in found]
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Remember, as of the turn's time, the facts that pass the quote gate; reject the others."""
+        """Store the proposed facts that pass the quote gate, dated at the turn's time; return the rejected others."""
         answers = MemoriesAnswer.model_validate(answer).memories
         if not answers:
             return SectionResult()
@@ -87,7 +87,7 @@ def _told_facts(text: str, known: Sequence[str], held: Sequence[HeldStatement]) 
 
 
 def _fact_item(held: HeldFact) -> BriefItem:
-    """Return a fact on record as a line of the prompt: whom it is about, its attribute, and its content."""
+    """Return a stored fact as a line of the prompt: whom it is about, its attribute, and its content."""
     about = ", ".join(filter(None, (held.entity_label or "the person", held.attribute)))
     return BriefItem(text=f"- {about}: {held.content}")
 
@@ -95,7 +95,7 @@ def _fact_item(held: HeldFact) -> BriefItem:
 def _judge_answers(
     answers: Sequence[MemoryAnswer], turn: Turn, recalled: Sequence[OtherAuthor] = (), known: Sequence[str] = ()
 ) -> list[Fact | Rejection]:
-    """Return a fact or a rejection for each answer; `known` are the labels of entities on record."""
+    """Return a fact or a rejection for each proposed memory; `known` are the labels of entities on record."""
     sources, confidential, authors = (
         quotable_passages(turn),
         is_confidential_turn(turn),
@@ -116,7 +116,7 @@ def _judge_answer(
     *,
     confidential: bool,
 ) -> Fact | Rejection:
-    """Return the fact of a proposed memory, with its author's trust, or why it is rejected."""
+    """Return the fact that a proposed memory states, with its author's trust, or its rejection with the reason."""
     found = find_quote(one.quote, sources)
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
@@ -144,19 +144,19 @@ def _judge_answer(
 
 
 def _op_of(one: MemoryAnswer) -> FactOp:
-    """Return whether a proposed memory is stated or taken back."""
+    """Return whether a proposed memory states a fact or retracts one."""
     return FactOp.RETRACT if one.op == "retract" else FactOp.STATE
 
 
 def _support_fault(one: MemoryAnswer, found: Quotation, turn: Turn, known: Sequence[str]) -> str | None:
-    """Return why the quote does not support the fact, or does not take it back; None when it does."""
+    """Return why the quote does not support stating or retracting the fact; None when it does."""
     if _op_of(one) is FactOp.RETRACT:
         return retraction_fault(one.content, found)
     return quoted_fact_fault(one.content, _entity_of(one), found, turn, known)
 
 
 def _entity_of(one: MemoryAnswer) -> FactEntity | None:
-    """Return whom or what a proposed memory is about; None for the person."""
+    """Return the entity that a proposed memory is about; None for the person."""
     return FactEntity(type=one.entity.type, label=one.entity.label) if one.entity else None
 
 

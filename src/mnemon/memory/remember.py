@@ -92,7 +92,7 @@ async def remember_facts(
 
 
 async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteStamp, *, extracted: bool) -> FactBatch:
-    """Return the memories, versions, statements and tombstones that the facts may concern."""
+    """Load what the facts may concern: memories, versions, recorded statements and tombstones, as one batch."""
     index, members = await _load_members(tx, scope, facts)
     seen = {(one.persona_id, one.memory_key): one for one in members}
     for place, one in seen.items():
@@ -140,7 +140,7 @@ async def _with_dates(tx: Tx, scope: Scope, facts: Sequence[Fact], at: datetime)
 
 
 async def _load_members(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> tuple[SlotIndex, list[StoredMemory]]:
-    """Return the person's aliases, and the memories whose attribute a fact states or takes back."""
+    """Return an index of slots with the person's aliases, and the memories that share an attribute with a fact."""
     aliases, unread = await tx.gather(entities.load_aliases(tx, scope), store.without_slot(tx, scope))
     await _fill_slots(tx, scope, unread)
     index = SlotIndex(aliases=aliases)
@@ -152,7 +152,7 @@ async def _load_members(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> tuple[Sl
 
 
 async def _fill_slots(tx: Tx, scope: Scope, unread: Sequence[StoredMemory]) -> None:
-    """Read the memories that were stored without a slot: by earlier releases, an import, or a change of their text."""
+    """Compute and store the slot (entity and attribute) of the person's memories that have none yet."""
     rows = [
         (one.id, "" if one.claim_of is not None else read_memory(one).slot)
         async for one in with_pauses(unread, _FACTS_BETWEEN_PAUSES)
@@ -161,7 +161,7 @@ async def _fill_slots(tx: Tx, scope: Scope, unread: Sequence[StoredMemory]) -> N
 
 
 async def _overtaken_claims(tx: Tx, scope: Scope, batch: FactBatch) -> list[MemoryChange]:
-    """Return the changes that archive the person's claims where a later statement of theirs has become the fact."""
+    """Return the changes that archive the person's claims which a later statement of theirs made the fact."""
     return [
         MemoryChange(outcome=MemoryOutcome.UPDATED, memory=replace(claim, revision=batch.stamp.revision))
         for persona_id, key in dict.fromkeys(batch.taken)

@@ -55,7 +55,7 @@ def record_replaced_version(past: Sequence[MemoryVersion], held: MemoryVersion) 
 
 
 def has_time_of_other(past: Sequence[MemoryVersion], statement: StoredMemory | MemoryVersion) -> bool:
-    """Say whether a memory's or version's start is not its source's own, but when another said the same."""
+    """Say whether a statement's start comes from another source, which said the same before it."""
     same = [one for one in past if one.is_repeat and has_same_words(one.content, statement.content)]
     others = any(one.origin != statement.origin and one.valid_from == statement.valid_from for one in same)
     return others and any(one.origin == statement.origin for one in same)

@@ -16,12 +16,12 @@ SAID_SINCE = "it was stated again after it was taken back"
 
 
 def may_end(fact: Fact) -> bool:
-    """Say whether a fact may take something back, so that what is held has to be looked through."""
+    """Say whether a fact may retract stored memories, so that these must be loaded."""
     return fact.op is FactOp.RETRACT or bool(read_endings(fact.content, fact.entity))
 
 
 def endings_of_retraction(fact: Fact) -> tuple[Ending, ...]:
-    """Return what a retracted fact takes back: itself, as it was, and what the words that end it say."""
+    """Return what a retracted fact says is over: its own statement, and what its retracting words say."""
     reading = read_fact(fact)
     state = (
         Reading(entity=reading.entity, attribute=reading.attribute, values=reading.values)
@@ -33,12 +33,12 @@ def endings_of_retraction(fact: Fact) -> tuple[Ending, ...]:
 
 
 def refuses_ending(held: StoredMemory, fact: Fact) -> bool:
-    """Say whether a memory stays though a fact takes it back: pinned, or of a more trusted source."""
+    """Say whether a fact may not end a memory: because it is pinned, or of a more trusted source."""
     return held.pinned or outranks(held.trust, fact.effective_trust)
 
 
 def end_memory(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> MemoryChange:
-    """Return the change that ends a memory: it was true until then, and its note has the words that ended it."""
+    """Return the change that archives a memory as outdated from the fact's time, with the fact's words as a note."""
     at = fact.valid_from or stamp.at
     ended = held.as_archived(ArchiveReason.OUTDATED, max(at, held.valid_from), note=ended_note(fact.ending_words))
     memory = replace(ended, revision=stamp.revision, updated_at=max(held.updated_at, stamp.at))

@@ -41,12 +41,12 @@ NO_SLOT = SlotReading(slot="")
 
 
 def slot_of(key: str, attribute: str) -> str:
-    """Return the slot of an attribute of an entity, given the entity's key."""
+    """Return the slot, such as `person:self|lives_in`, of an entity's key and an attribute."""
     return f"{key}|{attribute}"
 
 
 def slot_entity_key(entity: FactEntity | None) -> str:
-    """Return the key of an entity as slots have it: kinship words that mean the same are one key."""
+    """Return an entity's key for slots, where kinship words of one meaning (mum, mother) share a key."""
     if entity is None or make_slug(entity.label) == SELF:
         return SELF_KEY
     kind, slug = split_key(entity_key(entity))
@@ -56,7 +56,7 @@ def slot_entity_key(entity: FactEntity | None) -> str:
 
 
 def read_slot(content: str, entity: FactEntity | None, attribute: str | None) -> SlotReading:
-    """Return of what a statement is a value, by the attribute it was given or by what its text says."""
+    """Return the slot (entity and attribute) and values of a statement; an empty slot if no attribute is recognized."""
     if len(content) > LONGEST_READ and attribute is None:
         return NO_SLOT
     reading = _read_short_slot(content[:LONGEST_READ], entity, attribute)
@@ -71,7 +71,7 @@ def read_slot(content: str, entity: FactEntity | None, attribute: str | None) ->
 # for its texts stay in the process after they are forgotten in the database, until others push them out.
 @lru_cache(maxsize=4_096)
 def _read_short_slot(content: str, entity: FactEntity | None, attribute: str | None) -> SlotReading:
-    """Return of what a statement of at most `LONGEST_READ` characters is a value."""
+    """Return the slot and values of a statement of at most `LONGEST_READ` characters, without a log's hash; cached."""
     if (denied := _denial_of(content, entity, attribute)) is not None:
         slot = slot_of(slot_entity_key(denied.entity), denied.attribute.name)
         return SlotReading(slot=slot, attribute=denied.attribute, entity=denied.entity, denies=True)
@@ -93,7 +93,7 @@ def _denial_of(content: str, entity: FactEntity | None, attribute: str | None) -
 
 
 def _reading_of(content: str, entity: FactEntity | None, attribute: str | None) -> Reading | None:
-    """Return the reading of a statement, whose attribute the caller may have named."""
+    """Return the attribute and values of a statement, with the attribute that its caller named, if any; else None."""
     if attribute is None or not make_slug(attribute):
         return read_statement(content, entity)
     known, value = attribute_called(attribute)
@@ -107,24 +107,24 @@ def _reading_of(content: str, entity: FactEntity | None, attribute: str | None) 
 
 
 def read_fact(fact: Fact) -> SlotReading:
-    """Return of what a fact is a value."""
+    """Return the slot (entity and attribute) and values of a fact."""
     return read_slot(fact.content, fact.entity, fact.attribute)
 
 
 def read_memory(memory: StoredMemory) -> SlotReading:
-    """Return of what a memory's current text is a value."""
+    """Return the slot (entity and attribute) and values of a memory's current text."""
     return read_slot(memory.content, entity_of(memory), memory.attribute)
 
 
 def entity_of(memory: StoredMemory) -> FactEntity | None:
-    """Return the entity that a memory is about; None for the person."""
+    """Return the entity that a memory is about; None if it is about the person."""
     if memory.entity_label is None:
         return None
     return FactEntity(type=memory.entity_type, label=memory.entity_label)
 
 
 def complete_fact(fact: Fact) -> Fact:
-    """Return the fact with the entity and the attribute that its text names where its source gave none."""
+    """Return the fact with the entity and attribute that its text names, where its source gave none."""
     reading = read_fact(fact)
     if reading.attribute is None:
         return fact
@@ -137,14 +137,14 @@ def complete_fact(fact: Fact) -> Fact:
 
 
 def _is_plain_relation(fact: Fact, reading: SlotReading) -> bool:
-    """Say whether a fact is the relation of an entity, whose key needs no attribute: its type says it."""
+    """Say whether a fact is nothing but an entity's relation to the person, whose key needs no attribute."""
     if fact.entity is None or fact.fact_type is not FactType.RELATIONSHIP or reading.attribute is None:
         return False
     return reading.attribute.name == "relation" or reading.attribute.is_role
 
 
 def own_key(fact: Fact) -> str:
-    """Return the key under which a fact about which nothing is held is stored."""
+    """Return the key under which a new fact is stored if no stored memory is the same fact."""
     reading = read_fact(fact)
     key = memory_key(
         type=fact.type, fact_type=fact.fact_type, content=fact.content, entity=fact.entity, attribute=fact.attribute
@@ -165,12 +165,12 @@ def own_key(fact: Fact) -> str:
 
 
 def apart_key(fact: Fact) -> str:
-    """Return the key of a fact whose own key another fact has: with the hash of its content."""
+    """Return a key with a hash of the fact's content, for a fact whose usual key another fact already has."""
     return f"{own_key(fact)}|{content_hash(fact.content)}"
 
 
 def is_same_member(one: SlotReading, other: SlotReading) -> bool:
-    """Say whether two readings of one slot are the same fact: any value of a single one, the same member of a set.
+    """Say whether two statements on one slot are the same fact: always if it has one value, in a set by member.
 
     That a set has no member is the same fact as each of its members, with another value.
     """
@@ -178,11 +178,11 @@ def is_same_member(one: SlotReading, other: SlotReading) -> bool:
         return True
     if not one.values or not other.values:
         return False
-    return _covers(one, other) or _covers(other, one)
+    return _covers_values(one, other) or _covers_values(other, one)
 
 
-def _covers(one: SlotReading, other: SlotReading) -> bool:
-    """Say whether each value of the one is among the values of the other."""
+def _covers_values(one: SlotReading, other: SlotReading) -> bool:
+    """Say whether every value of the first statement is among the values of the second."""
     kind = one.attribute.value if one.attribute else None
     if kind is None:
         return False
@@ -190,7 +190,7 @@ def _covers(one: SlotReading, other: SlotReading) -> bool:
 
 
 def says_same(fact: Fact, held: StoredMemory | None, content: str) -> bool:
-    """Say whether a fact says what a text of the memory under its key says: the same words, or the same value."""
+    """Say whether a fact says what a stored text says: in the same words, or with the same value."""
     if has_same_words(fact.content, content):
         return True
     entity = entity_of(held) if held else fact.entity
@@ -199,16 +199,16 @@ def says_same(fact: Fact, held: StoredMemory | None, content: str) -> bool:
 
 
 def has_same_value(one: SlotReading, other: SlotReading) -> bool:
-    """Say whether two readings give the same values of the same attribute."""
+    """Say whether two statements give the same values of the same attribute."""
     if one.attribute is None or other.attribute is None or one.attribute.name != other.attribute.name:
         return False
     if not one.values or not other.values:
         return False
-    return _covers(one, other) and (one.attribute.holds is Holds.SET or _covers(other, one))
+    return _covers_values(one, other) and (one.attribute.holds is Holds.SET or _covers_values(other, one))
 
 
 def repeated_text(fact: Fact, held: StoredMemory, content: str) -> str | None:
-    """Return the words in which a fact that repeats a held text is kept; None if it says something else or more.
+    """Return the fuller of two texts, to be stored, if a fact repeats a stored text; None if it says something else.
 
     A paraphrase is kept in the words that are held; one that adds a detail and leaves none out, in its own.
     """
@@ -216,14 +216,17 @@ def repeated_text(fact: Fact, held: StoredMemory, content: str) -> str | None:
         return fact.content
     if _is_negative(fact.content) != _is_negative(content) or not says_same(fact, held, content):
         return None
-    new, old = _details(fact.content, read_fact(fact)), _details(content, read_fact(replace(fact, content=content)))
+    new, old = (
+        _detail_stems(fact.content, read_fact(fact)),
+        _detail_stems(content, read_fact(replace(fact, content=content))),
+    )
     if new <= old:
         return content
     return fact.content if old < new else None
 
 
 def _is_negative(text: str) -> bool:
-    """Say whether a text denies something: then it is no paraphrase of one that does not."""
+    """Say whether a text contains a negation."""
     plain = plain_statement(text[:LONGEST_READ]) or text
     return any(word in _NEGATIVE for word in plain.lower().split())
 
@@ -231,8 +234,8 @@ def _is_negative(text: str) -> bool:
 _NEGATIVE = frozenset({"not", "no", "never", "none", "nothing", "without", "longer", "anymore"})
 
 
-def _details(content: str, reading: SlotReading) -> frozenset[str]:
-    """Return the stems of a text besides the attribute, its value and whose it is."""
+def _detail_stems(content: str, reading: SlotReading) -> frozenset[str]:
+    """Return the stems of a text other than those of its attribute, value and entity."""
     if reading.attribute is None:
         return frozenset()
     label = value_stems(reading.entity.label) if reading.entity else frozenset()

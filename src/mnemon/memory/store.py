@@ -46,19 +46,19 @@ async def with_claims(tx: Tx, scope: Scope, keys: Iterable[str], facts: Iterable
 
 
 async def without_slot(tx: Tx, scope: Scope) -> list[StoredMemory]:
-    """Return the person's memories that have not been read yet as a value of an attribute."""
+    """Return the person's memories whose slot (entity and attribute) was not computed yet."""
     rows = await tx.fetch_all(SQL["without_slot"], **scope.owner_params, most=_MOST_UNREAD)
     return [memory_of(row) for row in rows]
 
 
 async def set_slots(tx: Tx, scope: Scope, slots: Sequence[tuple[str, str]]) -> None:
-    """Store the slot of each memory, given as id and slot."""
+    """Store the slots (entity and attribute) of memories, given as pairs of memory id and slot."""
     if slots:
         await tx.execute_many(SQL["set_slot"], [{**scope.owner_params, "id": id_, "slot": slot} for id_, slot in slots])
 
 
 async def in_slots(tx: Tx, scope: Scope, slots: Sequence[str]) -> list[StoredMemory]:
-    """Return the memories in these slots that the scope's persona may see."""
+    """Return the memories with one of these slots (entity and attribute) that the scope's persona may see."""
     if not slots:
         return []
     rows = await tx.fetch_all(SQL["in_slots"], **scope.owner_params, persona_id=scope.persona_id, slots=list(slots))
@@ -116,12 +116,12 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
     found: dict[str, tuple[MemoryVersion, ...]] = {}
     if ids:
         for row in await tx.fetch_all(SQL["versions"], **scope.owner_params, ids=list(ids)):
-            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), _version_of(row))
+            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), version_from_row(row))
     return found
 
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Return the same memories, each with the latest messages in which its current text was said."""
+    """Return the memories, each with the latest messages in which its current text was said."""
     quotes = await recorded_quotes(tx, scope, [one.id for one in memories], most=MOST_PROVENANCE)
     return [with_own_quotes(one, quotes.get(one.id, ())) async for one in with_pauses(memories, _ROWS_BETWEEN_PAUSES)]
 
@@ -132,8 +132,7 @@ async def recorded_quotes(
     """Return the latest quotes of each memory, of any of its versions, newest first, by memory id."""
     quotes_by_id: dict[str, list[RecordedQuote]] = {}
     for row in await tx.fetch_all(SQL["provenance"], **scope.owner_params, ids=list(ids), most=most):
-        columns = (row[name] for name in _QUOTE_COLUMNS)
-        quotes_by_id.setdefault(row["memory_id"], []).append(_quote_of(*columns))
+        quotes_by_id.setdefault(row["memory_id"], []).append(quote_from_row(row))
     return quotes_by_id
 
 
@@ -298,9 +297,14 @@ _QUOTE_COLUMNS = ("content_hash", "turn_id", "message_id", "starts", "ends", "qu
 def _quote_of(
     digest: str, turn_id: str, message_id: str, start: int, end: int, quote: str, at: datetime
 ) -> RecordedQuote:
-    """Return a recorded quote from its columns, in the order of `_QUOTE_COLUMNS`."""
+    """Return a quote's columns, in the order of `_QUOTE_COLUMNS`, as a RecordedQuote."""
     said = Provenance(turn_id=turn_id, message_id=message_id, start=start, end=end, quote=quote, at=at)
     return RecordedQuote(content_hash=digest, provenance=said)
+
+
+def quote_from_row(row: Row) -> RecordedQuote:
+    """Return a row of `memory_provenance` as a recorded quote."""
+    return _quote_of(*(row[name] for name in _QUOTE_COLUMNS))
 
 
 def _quotes_of(row: Row) -> Sequence[RecordedQuote]:
@@ -316,7 +320,7 @@ def memory_of(row: Row) -> StoredMemory:
     return from_row(StoredMemory, row, origin=row["origin"] or row["source"], trust=trust_of_row(row), provenance=())
 
 
-def _version_of(row: Row) -> MemoryVersion:
+def version_from_row(row: Row) -> MemoryVersion:
     """Return a row of `memory_versions` as a MemoryVersion."""
     return from_row(
         MemoryVersion, row, origin=row["origin"] or row["source"], trust=trust_of_row(row), current=False, provenance=()

@@ -117,7 +117,7 @@ def _make_survey(found: Sequence[Row], facets: Facets) -> MemorySurvey:
 async def _page_of_few(
     tx: Tx, scope: Scope, filters: SurveyFilters, matching: Sequence[Row], *, most: int, skip: int
 ) -> Sequence[Row]:
-    """Return the rows of the page, taken from all matches, which are few."""
+    """Return one page of few matching memories, by sorting all matches."""
     wanted = [row for row in matching if _is_in_scope(row, scope) and _has_wanted_values(row, filters)]
     chosen = sorted(wanted, key=lambda row: (row["updated_at"], row["id"]), reverse=True)[skip : skip + most]
     places = {"users": [row["user_id"] for row in chosen], "ids": [row["id"] for row in chosen]}
@@ -125,7 +125,7 @@ async def _page_of_few(
 
 
 async def _page_of_many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[Row]:
-    """Return the rows of the page among many matches: search the latest memories first."""
+    """Return one page of many matching memories, by searching the latest first."""
     size = min(params["most"], total - params["skip"])
     if size <= 0:
         return []
@@ -138,7 +138,7 @@ async def _page_of_many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[
 
 
 def _facet_rows(matching: Sequence[Row], scope: Scope, filters: SurveyFilters) -> list[Row]:
-    """Return the rows that the statement `standing` would give: value combinations and the top people."""
+    """Return rows like those of the statement `standing`: combinations of values, and the people with most memories."""
     columns = tuple(_FACET_COLUMNS.values())
     combinations = Counter(tuple(row[name] for name in columns) for row in matching if _is_in_scope(row, scope))
     people = Counter(row["person"] for row in matching if _has_wanted_values(row, filters))
@@ -244,6 +244,6 @@ def _like_pattern(words: str) -> str:
 
 
 def _plain_pattern(words: str) -> str:
-    """Return a wider LIKE pattern in lower-case ASCII: a wildcard where case folding could leave ASCII (İ for i)."""
+    """Return a LIKE pattern in lower-case ASCII, with a wildcard where case folding could leave ASCII (İ for i)."""
     pieces = re.split(r"[^\x00-\x7f]|[ik]", words.lower())
     return "".join(_like_pattern(piece) for piece in pieces if piece) or "%"

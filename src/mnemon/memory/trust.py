@@ -110,7 +110,7 @@ def source_mark(level: Trust, origin: str) -> str:
 
 
 def mark_of(level: Trust, origin: str, *, is_claim: bool) -> str | None:
-    """Return a statement's source in words for a reader; None if it needs no mark."""
+    """Return a mark that names a statement's source for a reader; None if it needs no mark."""
     if speaks_for_person(level):
         return f"the {level}" if is_claim else None
     return source_mark(level, origin)

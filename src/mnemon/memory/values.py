@@ -53,7 +53,7 @@ _NUMBERS = {
 
 @reads_outside_text_up_to(LONGEST_VALUE)
 def clean_value(text: str, kind: ValueKind) -> str:
-    """Return a value as a sentence has it, without what leads to it and what follows it."""
+    """Return a value from a sentence without leading articles and trailing clauses."""
     cut = (_DATE_CUT if kind is ValueKind.DATE else _CUT).sub("", f" {text[:LONGEST_VALUE]}")
     # A leading "the" belongs to some names, yet no two values differ by it alone.
     return _LEAD.sub("", cut.strip(" \t.,;:!?\"“”'")).strip(" .,;:!?\"“”'")
@@ -61,32 +61,32 @@ def clean_value(text: str, kind: ValueKind) -> str:
 
 @reads_outside_text_up_to(LONGEST_VALUE)
 def split_values(text: str) -> tuple[str, ...]:
-    """Return the members of an enumeration: "French and German" are two."""
+    """Return the members of an enumeration: `French` and `German` of "French and German"."""
     return tuple(part for part in _AND.split(text[:LONGEST_VALUE]) if part)
 
 
 @lru_cache(maxsize=20_000)
 def value_stems(value: str) -> frozenset[str]:
-    """Return the stems that make up a value, without articles."""
+    """Return the word stems of a value, for comparison, without articles and fillers."""
     words = [_plain_word(word) for word in _WORD.findall(value.casefold().replace("’", "'"))]
     found = frozenset(_SAME_THING.get(one, one) for one in words if one)
     return found - _HEDGES or found
 
 
 def _plain_word(word: str) -> str:
-    """Return a word as it is compared: a number spelled in digits, anything else by its stem."""
+    """Return a word in comparable form: number words as digits, other words as stems."""
     bare = _NUMBERS.get(word, word).removesuffix("'s")
     return stem(bare.replace("-", "")) if bare.replace("-", "").isalpha() else bare
 
 
 def value_slug(value: str) -> str:
-    """Return a value as it stands in a key, equal for inflections of it."""
+    """Return a value as a slug for a key, the same for every inflection and order of its words."""
     return make_slug("_".join(sorted(value_stems(value)))) or make_slug(value)
 
 
 @lru_cache(maxsize=20_000)
 def is_same_value(kind: ValueKind, one: str, other: str) -> bool:
-    """Say whether two texts name the same value."""
+    """Say whether two texts name the same value of this kind, such as one place or one date."""
     if value_stems(one) == value_stems(other):
         return True
     match kind:
@@ -103,7 +103,7 @@ def is_same_value(kind: ValueKind, one: str, other: str) -> bool:
 
 
 def _same_date(one: str, other: str) -> bool:
-    """Say whether two texts name one date; a year that one of them leaves open does not make another date."""
+    """Say whether two texts name one date; a year that only one of them names is ignored."""
     first, second = find_dates(one), find_dates(other)
     if len(first) != 1 or len(second) != 1:
         return False

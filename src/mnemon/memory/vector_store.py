@@ -33,7 +33,7 @@ class VectorKind(StrEnum):
 
 @asynccontextmanager
 async def join_by_hash(tx: Tx) -> AsyncIterator[None]:
-    """Make the statements inside the block join a person's rows with their vectors by hash, in linear time."""
+    """Make statements inside the block join a person's rows with their vectors by a hash join, in linear time."""
     # The planner takes one person's rows for a single one and would choose a nested loop, quadratic in their number.
     await tx.execute(SQL["join_by_hash"])
     yield
@@ -44,7 +44,7 @@ async def join_by_hash(tx: Tx) -> AsyncIterator[None]:
 async def save_vectors(
     tx: Tx, scope: Scope, model: str, vectors: Mapping[tuple[VectorKind, str], np.ndarray], *, revision: int
 ) -> None:
-    """Store the vectors of the model for these rows; the first model used becomes the active one."""
+    """Store the model's vectors of these rows; the first model used becomes the organization's active one."""
     rows = [
         {
             "org_id": scope.org_id,

@@ -16,7 +16,7 @@ class RecordedQuote:
 
 
 def with_own_quotes(memory: StoredMemory, quotes: Sequence[RecordedQuote]) -> StoredMemory:
-    """Return the memory with those of the quotes that said its current text."""
+    """Return the memory with only those of the quotes that said its current text."""
     # Most memories have one text, which all of their quotes said; hashing is left out for them.
     digest = content_hash(memory.content) if quotes and memory.versions > 1 else None
     own = [one.provenance for one in quotes if digest in (None, one.content_hash)]
@@ -26,7 +26,7 @@ def with_own_quotes(memory: StoredMemory, quotes: Sequence[RecordedQuote]) -> St
 def versions_with_quotes(
     versions: Sequence[MemoryVersion], quotes: Sequence[RecordedQuote], *, most: int
 ) -> list[MemoryVersion]:
-    """Return a memory's versions, each with those of the quotes that said its words, at most so many.
+    """Return a memory's versions, each with up to `most` of the quotes that said its words.
 
     Where several versions have the same words, a quote is left out of those before the one that it was said in.
     """

@@ -82,7 +82,7 @@ def terms(text: str, *, bare: bool = False) -> list[str]:
 
 @reads_outside_text
 def indexed_terms(text: str) -> list[str]:
-    """Return the terms by which recall finds a text; of a very long one, those of its beginning."""
+    """Return the terms by which recall finds a text; for a very long text, those of its beginning."""
     # Only a text this long can exceed the limit once normalized; shorter ones need no cut.
     if len(text) > LONGEST_INDEXED // _LONGEST_FORM:
         text = text[:LONGEST_INDEXED]
@@ -110,7 +110,7 @@ def query_terms(text: str) -> list[str]:
 
 
 def reading_effort(texts: Iterable[str | None]) -> int:
-    """Return the cost of making the texts' terms, counted in rows with short texts."""
+    """Return the cost of splitting the texts into terms, counted in rows with short texts."""
     return sum(min(len(text), LONGEST_INDEXED) for text in texts if text) // _CHARACTERS_OF_A_ROW
 
 

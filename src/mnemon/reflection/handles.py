@@ -23,12 +23,12 @@ def shown_messages(turn: Turn) -> tuple[TurnMessage, ...]:
 
 
 def shown_results(turn: Turn) -> tuple[ToolOutcome, ...]:
-    """Return the turn's tool results that say anything, without those of Mnemon's own tools."""
+    """Return the turn's tool results that have content, without those of Mnemon's own tools."""
     return tuple(one for one in turn.tool_results if not is_own_tool(one.action) and _says_anything(one))
 
 
 def turn_names(turn: Turn) -> dict[str, str]:
-    """Return the ids of the turn's messages and tool results by their handles, M1 and R1 on."""
+    """Return a map from handles, M1 and R1 on, to the ids of the turn's messages and tool results."""
     messages = [said.message_id for said in shown_messages(turn)]
     results = [one.id for one in shown_results(turn)]
     taken = {*messages, *results}
@@ -36,26 +36,26 @@ def turn_names(turn: Turn) -> dict[str, str]:
 
 
 def resolve_names(name: str, part: Any, brief: Brief, names: Mapping[str, str]) -> Any:
-    """Return the named section's part of the answer with every handle replaced by what it stands for."""
+    """Return a section's part of the answer with every handle (M1, H2) replaced by the id it stands for."""
     every = {**names, **brief.names}
     known = frozenset(every.values())
-    return _replace_names(part, brief.name_fields, lambda text: _meant(text, every, known), name)
+    return _replace_names(part, brief.name_fields, lambda text: _resolve_handle(text, every, known), name)
 
 
 def shorten_names(name: str, part: Any, brief: Brief, names: Mapping[str, str]) -> Any:
-    """Return the named section's part of an answer with ids replaced by their handles, as a prompt shows them."""
+    """Return a section's part of an answer with ids replaced by their handles (M1, H2)."""
     handles = {meant: handle for handle, meant in {**names, **brief.names}.items()}
     return _replace_names(part, brief.name_fields, lambda text: handles.get(text, text), name)
 
 
 def _says_anything(one: ToolOutcome) -> bool:
-    """Say whether a tool result has an output or a structured field."""
+    """Say whether a tool result has an output or structured fields."""
     given = (one.output, one.ids, one.types, one.count)
     return any(value is not None for value in given) or bool(one.entities or one.dependencies)
 
 
 def _replace_names(value: Any, fields: Collection[str], replace_one: Callable[[str], str], within: str) -> Any:
-    """Return the JSON value with each text in one of these fields, or in a list there, replaced."""
+    """Return a JSON value in which the texts of these fields, also in lists, are replaced."""
     if isinstance(value, list):
         return [_replace_names(one, fields, replace_one, within) for one in value]
     if not isinstance(value, dict):
@@ -69,14 +69,14 @@ def _replace_names(value: Any, fields: Collection[str], replace_one: Callable[[s
 
 
 def _replace_texts(value: Any, replace_one: Callable[[str], str]) -> Any:
-    """Return a text replaced, or a list with its texts replaced; anything else as it is."""
+    """Return the replaced text, or a list with its texts replaced; any other value unchanged."""
     if isinstance(value, list):
         return [replace_one(one) if isinstance(one, str) else one for one in value]
     return replace_one(value) if isinstance(value, str) else value
 
 
-def _meant(text: str, names: Mapping[str, str], known: Collection[str]) -> str:
-    """Return what a handle stands for, also in brackets or in lower case; an id and any other text as they are."""
+def _resolve_handle(text: str, names: Mapping[str, str], known: Collection[str]) -> str:
+    """Return the id that a handle stands for, in any case and with or without brackets; other texts unchanged."""
     if text in names:
         return names[text]
     if text in known or len(text) > _LONGEST_HANDLE:

@@ -15,7 +15,7 @@ from mnemon.agentstate.reflect import SECTIONS as AGENT_STATE
 from mnemon.db.tx import Tx
 from mnemon.engagement.reflect import make_sections as engagement
 from mnemon.errors import Conflict, MnemonError, ModelDown, NotFound
-from mnemon.jobs.kind import Attempt, JobKind, model_time_limit
+from mnemon.jobs.kind import Attempt, JobKind, SlotGroup, model_time_limit
 from mnemon.jobs.store import enqueue_work, enqueue_work_deferred
 from mnemon.jobs.work import WorkItem, WorkRetryPolicy
 from mnemon.memory.reflect import SECTIONS as MEMORY
@@ -117,12 +117,21 @@ def kinds_for_sections(services: Services, sections: Sequence[Section]) -> tuple
             await _reflect_turn(services, attempt, sections)
 
     async def on_park(tx: Tx, item: WorkItem, error: str) -> None:
-        """Mark the turn's reflection as parked, in the transaction that parks the work."""
+        """Mark the turn's reflection as parked (out of tries), in the transaction that parks the work."""
         await store.mark_parked(tx, Scope(org_id=item.org_id), item.key, error)
 
     retry = WorkRetryPolicy(max_attempts=services.settings.max_attempts)
     limit = model_time_limit(services.settings.model_timeout_s)
-    return (JobKind(name=REFLECTION_KIND, run=run_attempt, retry=retry, time_limit=limit, on_park=on_park),)
+    return (
+        JobKind(
+            name=REFLECTION_KIND,
+            run=run_attempt,
+            retry=retry,
+            time_limit=limit,
+            group=SlotGroup.REFLECTION,
+            on_park=on_park,
+        ),
+    )
 
 
 async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence[Section]) -> None:
@@ -160,7 +169,7 @@ async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence
 
 
 async def _hold_person_and_work(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
-    """Lock the turn's person and work; say whether nothing was forgotten since the turn was read.
+    """Lock the turn's person and work rows; return False if something was forgotten since the turn was read.
 
     If something was, the answer may contain it: it is dropped and the turn is read again. The person's row is locked
     before the work row, as every writer does: the other way round they would block each other.
@@ -173,7 +182,7 @@ async def _hold_person_and_work(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
 
 
 async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
-    """Return what the attempt has to do; None when there is nothing left, or nothing yet."""
+    """Lock the turn and load what the attempt needs; settle the work and return None if nothing is left to do."""
     stored = await turns.find_turn(tx, attempt.scope, attempt.key)
     if stored is None:
         await attempt.settle(tx)
@@ -209,7 +218,7 @@ async def _seal_if_expired(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
 
 
 async def _ask_sections(services: Services, attempt: Attempt, plan: _Plan) -> SectionAnswers:
-    """Return the model's answers for the sections that are due; record a failure and raise ModelDown without."""
+    """Return the model's answers for the due sections; without any, record the failure and raise ModelDown."""
     if not plan.due:
         return SectionAnswers(raw={}, answers={}, faults={}, usage=None)
     settings = services.settings
@@ -227,7 +236,7 @@ async def _ask_sections(services: Services, attempt: Attempt, plan: _Plan) -> Se
 
 
 async def _record_failure(services: Services, attempt: Attempt, plan: _Plan, error: MnemonError) -> None:
-    """Mark the reflection as failed and tell its sections, in a transaction of its own."""
+    """Mark the reflection as failed and notify its sections, in a transaction of its own."""
     async with services.db.tx(attempt.scope.org_id) as tx:
         await lock_person(tx, plan.turn.scope)
         await attempt.lock_work(tx)
@@ -244,7 +253,7 @@ def all_sections(settings: Settings) -> tuple[Section, ...]:
     return (*MEMORY, *engagement(settings), *AGENT_STATE, RollingSummarySection(_open_todo_texts))
 
 
-def kinds(services: Services) -> tuple[JobKind, ...]:
+def job_kinds(services: Services) -> tuple[JobKind, ...]:
     """Return the job kind that reflects turns with all sections."""
     return kinds_for_sections(services, all_sections(services.settings))
 

@@ -89,7 +89,7 @@ def user_prompt(
     budget: int = DEFAULT_BUDGET,
     whole: bool = True,
 ) -> str:
-    """Return what is held, what came before, the turn, and what to correct, within `budget` tokens.
+    """Return the reflection's prompt within `budget` tokens: stored state, context, the turn, and what to correct.
 
     With `whole`, the person's messages are never cut, whatever they take.
     """
@@ -99,12 +99,12 @@ def user_prompt(
     before = _context_parts(turn, due, sight, max(0, min(room, int(budget * _EARLIER_SHARE))))
     room -= sum(map(estimate_tokens, before))
     held = _state_parts(due, _terms_of(turn, before), max(_LEAST_STATE, room))
-    last = [*_correction_parts(due, correction, names), _closing(due, correction)]
+    last = [*_correction_parts(due, correction, names), _closing_line(due, correction)]
     return "\n\n".join([f"The person is called {escape_text(turn.user_name)}.", *held, *before, *told, *last])
 
 
 def choose_items(items: Sequence[BriefItem], wanted: Mapping[str, float], room: int) -> list[int]:
-    """Return the places of the items to show, in order: the most urgent and relevant ones that fit into `room` tokens.
+    """Return the positions of the items to show: the most urgent and relevant ones that fit into `room` tokens.
 
     `wanted` are the words of the turn with their weights. An item is shown with the one it stands under, or not at all.
     """
@@ -113,13 +113,13 @@ def choose_items(items: Sequence[BriefItem], wanted: Mapping[str, float], room: 
     holders = Counter(term for found in texts for term in found)
 
     def rank(place: int) -> tuple[bool, float, int]:
-        """Return what an item is sorted by: urgent ones first, then the most relevant, then the latest."""
+        """Return the sort key of an item: urgent ones first, then by relevance, then the latest."""
         weight = sum(wanted[term] * math.log(1 + len(items) / holders[term]) for term in texts[place])
         return not items[place].urgent, -weight, -place
 
     shown: set[int] = set()
     for place in sorted(range(len(items)), key=rank):
-        chain = [one for one in _chain(items, place) if one not in shown]
+        chain = [one for one in _item_and_parents(items, place) if one not in shown]
         cost = sum(estimate_tokens(items[one].text) + 1 for one in chain)
         if cost <= room:
             room -= cost
@@ -127,8 +127,8 @@ def choose_items(items: Sequence[BriefItem], wanted: Mapping[str, float], room: 
     return sorted(shown)
 
 
-def _chain(items: Sequence[BriefItem], place: int) -> Iterator[int]:
-    """Yield the item's place and those of the items it stands under."""
+def _item_and_parents(items: Sequence[BriefItem], place: int) -> Iterator[int]:
+    """Yield the position of the item and of each item above it in the prompt's outline."""
     at: int | None = place
     while at is not None:
         yield at
@@ -136,7 +136,7 @@ def _chain(items: Sequence[BriefItem], place: int) -> Iterator[int]:
 
 
 def _terms_of(turn: Turn, before: Sequence[str]) -> dict[str, float]:
-    """Return the words that tell what the turn is about, with their weights: what was said before it counts half."""
+    """Return the turn's content words with their weights; words said before the turn count half."""
     weights = dict.fromkeys(terms("\n".join(before)), 0.5)
     for result in shown_results(turn):
         weights.update(dict.fromkeys(terms(_result_text(result, _OUTPUT_CHARS)), 0.5))
@@ -146,7 +146,7 @@ def _terms_of(turn: Turn, before: Sequence[str]) -> dict[str, float]:
 
 
 def _state_parts(due: Sequence[DueSection], wanted: Mapping[str, float], room: int) -> list[str]:
-    """Return what each section holds, as far as it fits: a fair share each, then what others leave over."""
+    """Return the stored state of each section for the prompt, cut to `room` tokens shared fairly."""
     holding = [one for one in due if one.brief.state or one.brief.items]
     parts = []
     for number, one in enumerate(holding):
@@ -164,7 +164,7 @@ def _state_parts(due: Sequence[DueSection], wanted: Mapping[str, float], room: i
 
 
 def _context_parts(turn: Turn, due: Sequence[DueSection], sight: Sight, room: int) -> list[str]:
-    """Return the rolling summary and the messages before the turn, marked as context that is no source."""
+    """Return the rolling summary and the messages before the turn for the prompt, marked as not to be quoted."""
     names = {one.section.name for one in due}
     parts = []
     # Where a new summary is asked for, the section itself shows the previous one.
@@ -180,7 +180,7 @@ def _context_parts(turn: Turn, due: Sequence[DueSection], sight: Sight, room: in
 
 
 def _turn_parts(turn: Turn, sight: Sight, most_chars: int | None) -> list[str]:
-    """Return the turn: its time, its messages and the results of tools, as they may be quoted."""
+    """Return the turn for the prompt: its time, messages and tool results, each cut to `most_chars`."""
     handles = {meant: handle for handle, meant in turn_names(turn).items()}
     messages, results = shown_messages(turn), shown_results(turn)
     longest = None if most_chars is None else max(_LEAST_TEXT_CHARS, most_chars // max(1, len(messages)))
@@ -241,7 +241,7 @@ def _correction_parts(due: Sequence[DueSection], correction: Correction, names: 
 
 
 def _format_refused(name: str, entries: Sequence[tuple[Any, str]]) -> str:
-    """Return the part of the prompt that offers refused entries back, each with the reason."""
+    """Return the prompt's part with the entries of a section that were refused, each with the reason."""
     lines = (
         f"- {escape_text(json.dumps(entry, ensure_ascii=False))}\n  refused: {escape_text(why)}"
         for entry, why in entries
@@ -254,7 +254,7 @@ def _format_refused(name: str, entries: Sequence[tuple[Any, str]]) -> str:
     )
 
 
-def _closing(due: Sequence[DueSection], correction: Correction) -> str:
-    """Return the last line of the prompt: what to answer now."""
+def _closing_line(due: Sequence[DueSection], correction: Correction) -> str:
+    """Return the prompt's last line, which says what the model is to answer."""
     names = [one.section.name for one in due if not correction.sections or one.section.name in correction.sections]
     return f"Answer now with {', '.join(f'`{name}`' for name in names)} for this turn only, as one JSON object."

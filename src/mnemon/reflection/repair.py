@@ -52,7 +52,7 @@ def find_refused_entries(
 def join_entries(
     first: Sequence[Any], refused: Sequence[RefusedEntry], second: Sequence[Any], mended: Sequence[Any]
 ) -> list[Any]:
-    """Return the first answer's entries and those of the second, without what the `mended` ones of it replace.
+    """Return the first answer's entries, with refused ones replaced by their corrections in the second answer.
 
     A refused entry is replaced where a mended one quotes the same passage; the others stay, to be reported as refused.
     """
@@ -67,6 +67,6 @@ def join_entries(
 
 
 def _quote_of(entry: Any) -> str:
-    """Return the entry's quote in one case and with single spaces; empty without one."""
+    """Return the entry's quote, case-folded and with single spaces, for comparison; empty without one."""
     quote = entry.get("quote") if isinstance(entry, dict) else None
     return " ".join(quote.casefold().split()) if isinstance(quote, str) else ""

@@ -64,6 +64,8 @@ class SectionReport:
     updated: int = 0
     skipped: int = 0
     rejected: int = 0
+    repaired: int = 0
+    """Entries that a gate refused at first and let in once they were offered back and mended."""
     due: bool = True
     """Whether there was anything to ask about this turn."""
     applied: bool = True
@@ -81,6 +83,7 @@ class SectionReport:
             "updated": self.updated,
             "skipped": self.skipped,
             "rejected": self.rejected,
+            "repaired": self.repaired,
         }
         return {name: number for name, number in every.items() if number}
 
@@ -105,13 +108,14 @@ class Reflection:
         """Say whether nothing is left to do for the section of this label."""
         return label in self.sections and self.sections[label].applied
 
-    def with_section(self, label: str, report: SectionResult, *, due: bool = True) -> "Reflection":
-        """Return the reflection with this section reported as applied."""
+    def with_section(self, label: str, report: SectionResult, *, due: bool = True, repaired: int = 0) -> "Reflection":
+        """Return the reflection with this section marked as applied, with its counts."""
         done = SectionReport(
             stored=report.stored,
             updated=report.updated,
             skipped=report.skipped,
             rejected=len(report.rejected),
+            repaired=repaired,
             due=due,
         )
         return replace(
@@ -121,12 +125,12 @@ class Reflection:
         )
 
     def with_fault(self, label: str, error: str, *, internal: bool = False) -> "Reflection":
-        """Return the reflection with this section open because of the error."""
+        """Return the reflection with this section left open because of the error."""
         fault = SectionReport(applied=False, error=error, internal=internal)
         return replace(self, sections={**self.sections, label: fault})
 
     def visible_to(self, grants: Collection[str]) -> "Reflection":
-        """Return the reflection as a reader with these grants may see it.
+        """Return the reflection without what a reader with these grants may not see.
 
         The model's answer is left out, and so is every rejected proposal about what the reader may not read.
         """
@@ -168,6 +172,7 @@ def log_reflection(reflection: Reflection, usage: Usage | None, *, seconds: floa
         calls=cost.calls,
         input_tokens=cost.input_tokens,
         output_tokens=cost.output_tokens,
+        cached_tokens=cost.cached_tokens,
         ms=round(seconds * 1000, 1),
     )
 

@@ -38,7 +38,7 @@ class Sight:
 
 
 async def load_sight(tx: Tx, turn: Turn) -> tuple[Turn, Sight]:
-    """Return the turn with what the person said before it, and what else the session held then."""
+    """Load what the session held before the turn; return the turn with the person's earlier words, and the rest."""
     said_before, earlier, versions = await tx.gather(
         # A confidence may have been announced in an earlier turn.
         list_said_before(tx, turn),
@@ -51,7 +51,7 @@ async def load_sight(tx: Tx, turn: Turn) -> tuple[Turn, Sight]:
 
 @reads_outside_text
 def choose_earlier(turn: Turn, earlier: Sequence[TurnMessage], room: int, *, confidential: bool) -> list[TurnMessage]:
-    """Return the latest messages that fit into `room` tokens, oldest first; the last exchange always.
+    """Return the latest messages that fit into `room` tokens, oldest first; always including the last exchange.
 
     Without `confidential`, what was said in confidence is left out with the replies to it: it must not reach what a
     whole organization shares. Results of tools are left out: a reply says what matters of them.
@@ -70,7 +70,7 @@ def choose_earlier(turn: Turn, earlier: Sequence[TurnMessage], room: int, *, con
 
 
 def _open_messages(earlier: Sequence[TurnMessage]) -> list[TurnMessage]:
-    """Return the messages without those said in confidence and what followed each of them."""
+    """Return the messages without those said in confidence and the replies to them."""
     kept: list[TurnMessage] = []
     hidden = False
     for said in earlier:

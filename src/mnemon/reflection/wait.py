@@ -25,7 +25,7 @@ _WORKED_LATELY = timedelta(seconds=3 * REPORT_EVERY_S)
 
 
 async def wait_until_reflected(services: Services, scope: Scope, *, longest_s: float = LONGEST_WAIT_S) -> bool:
-    """Wait until no turn of the person is due to be reflected; return False if the wait ended before that.
+    """Wait until none of the person's turns is due for reflection; return False if the time limit came first.
 
     Each look is a transaction of its own, so that nothing is held while a worker, here or elsewhere, does the work.
     """

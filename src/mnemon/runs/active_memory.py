@@ -75,19 +75,30 @@ class WriteBack:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunsSinceReset:
+    """The successful runs since an agent's memory was reset or enabled."""
+
+    scheduled: int = 0
+    others: int = 0
+    """Runs that somebody asked for, and re-examinations."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MemoryPanel:
     """An agent's memory as a person sees it."""
 
     enabled: bool
     status: MemoryStatus
     runs_since_reset: int
+    """Scheduled runs only, as the counter of the panel is defined."""
+    other_runs_since_reset: int
     session_age: str | None
     warning: str | None
     last_reset_at: datetime | None
 
 
 def memory_after_toggle(memory: ActiveMemory, *, enabled: bool, now: datetime) -> ActiveMemory:
-    """Return an agent's memory after it was enabled, which starts it fresh, or disabled, which keeps it."""
+    """Return an agent's memory after it was enabled, which clears it, or disabled, which keeps it."""
     if enabled == memory.enabled:
         return memory
     # Disabling begins no generation: a run that ends meanwhile is not kept because memory is off.
@@ -102,7 +113,7 @@ def memory_after_reset(memory: ActiveMemory, *, now: datetime) -> ActiveMemory:
 
 
 def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
-    """Return what a chat or run that starts now gets from the agent's memory: its access, the session to resume."""
+    """Return which access to its memory, and which session to resume, an agent's starting chat or run gets."""
     if not memory.enabled:
         return MemoryStart(access=MemoryAccess.NONE, session_id=None, generation=None)
     access = MemoryAccess.READ if read_only else MemoryAccess.EXTEND
@@ -112,7 +123,7 @@ def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
 def session_write_back(
     memory: ActiveMemory, started: MemoryStart, *, succeeded: bool, emitted: str | None, now: datetime
 ) -> WriteBack:
-    """Return the agent's memory after a chat or run ended, and whether its session was kept.
+    """Return the agent's memory after a chat or run ended, and whether its session was kept in it.
 
     It takes the emitted session id only from a success that started in the present generation with access to extend it.
     """
@@ -130,26 +141,27 @@ def session_write_back(
 
 
 def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool:
-    """Say whether a run counts as since the last reset: the memory's generation is still the one it started in."""
+    """Say whether a run was started after the last reset of the agent's memory."""
     return started_generation is not None and started_generation == memory.generation
 
 
-def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) -> MemoryPanel:
-    """Return what to show of an agent's memory; a disabled one is shown as fresh, as the next run finds it."""
+def memory_panel(memory: ActiveMemory, *, runs: RunsSinceReset, now: datetime) -> MemoryPanel:
+    """Return what to show of an agent's memory: its status, session age, runs since the reset and a warning."""
     carrying = memory.enabled and memory.session_id is not None
     age = now - memory.updated_at if carrying and memory.updated_at else None
     return MemoryPanel(
         enabled=memory.enabled,
         status=MemoryStatus.CARRYING if carrying else MemoryStatus.FRESH,
-        runs_since_reset=runs_since_reset,
+        runs_since_reset=runs.scheduled,
+        other_runs_since_reset=runs.others,
         session_age=format_age(age) if age is not None else None,
-        warning=reset_warning(runs_since_reset) if memory.enabled else None,
+        warning=reset_warning(runs.scheduled) if memory.enabled else None,
         last_reset_at=memory.last_reset_at,
     )
 
 
 def reset_warning(runs_since_reset: int) -> str | None:
-    """Return the advice to reset an agent's memory after more than 20 runs, or None."""
+    """Return the advice to reset an agent's memory after more than 20 scheduled runs, or None."""
     if runs_since_reset <= WARN_ABOVE_RUNS:
         return None
     return f"{runs_since_reset} runs since the last reset. Reset the memory to keep runs fast and cheap."

@@ -104,7 +104,7 @@ def calibrations_by_group(decisions: Sequence[JudgedDecision]) -> tuple[Calibrat
 
 
 def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
-    """Return bins, hit rate and Brier score of forecasts; fewer than ten get a note that they are too few."""
+    """Return bins, hit rate and Brier score of forecasts, with a note if they are fewer than ten."""
     known = list(forecasts)
     count, right = len(known), sum(forecast.right for forecast in known)
     enough = count >= MIN_FORECASTS
@@ -125,7 +125,7 @@ def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
 
 
 def _make_bin(place: int, inside: Sequence[Forecast]) -> ReliabilityBin:
-    """Return the range at this place with its forecasts counted: mean stated probability, share that came true."""
+    """Return one bin of probabilities with its forecasts: how many, their mean, and the share that came true."""
     count = len(inside)
     return ReliabilityBin(
         start=place / BIN_COUNT,

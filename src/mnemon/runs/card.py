@@ -70,6 +70,8 @@ class CardSlot:
     """Largest number; for text the largest number of characters, for a list of items."""
     above: float | None = None
     """A number the value must exceed."""
+    single: bool = False
+    """Whether a text is cut to its first sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +136,7 @@ class CardDefinition:
         return {**known, **values}
 
     def tone_of(self, values: SlotValues) -> Tone:
-        """Return a card's tone for these values: positive, negative, or neutral where the file has no rule."""
+        """Return a card's tone (colour) for these values: positive, negative, or neutral where no rule applies."""
         value = values.get(self.tone.slot) if self.tone.slot else None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return next((tone for step, tone in self.tone.steps if value <= step), "neutral")

@@ -75,7 +75,7 @@ def blind_prompt(specialist: Agent, subject: str | None) -> str:
 
 
 def blind_subject(card: CardDefinition, values: SlotValues) -> str | None:
-    """Return what a decision is about; None when that text contains the value of any other slot."""
+    """Return what a decision is about; None if that text reveals the value of any other slot."""
     subject = values.get(card.subject) if card.subject else None
     if not isinstance(subject, str):
         return None
@@ -115,6 +115,6 @@ def _value_texts(value: object) -> list[str]:
 
 
 def _contains_word(text: str, subject: str) -> bool:
-    """Say whether the subject contains the text as a whole word, whatever its case."""
+    """Say whether the subject contains the text as a whole word, ignoring case."""
     # Lookarounds instead of \b, which would not match at the sign of -5 or 50 %.
     return bool(text) and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", subject, re.IGNORECASE) is not None

@@ -31,12 +31,12 @@ class Price:
 
     @property
     def lowest(self) -> float:
-        """Return the lowest of the price, and of the bar's low and high where it has them."""
+        """Return the lowest of the price and, if given, the bar's low and high."""
         return min(value for value in (self.price, self.low, self.high) if value is not None)
 
     @property
     def highest(self) -> float:
-        """Return the highest of the price, and of the bar's low and high where it has them."""
+        """Return the highest of the price and, if given, the bar's low and high."""
         return max(value for value in (self.price, self.low, self.high) if value is not None)
 
 
@@ -60,6 +60,11 @@ class ResolvedDecision:
     outcome: str
     at: datetime
     note: str
+
+
+def normalize_symbol(symbol: str) -> str:
+    """Return a market's name as cards and prices are compared by it: `btc/usd` is `BTC-USD`."""
+    return symbol.strip().upper().replace("/", "-").replace("_", "-")
 
 
 def initial_status(card: CardDefinition, values: SlotValues) -> ResolutionStatus | None:
@@ -90,7 +95,7 @@ def position_of(card: CardDefinition, values: SlotValues, opened_at: datetime) -
     if not isinstance(gain, int | float) or not isinstance(loss, int | float):
         return None
     return Position(
-        symbol=str(values.get(rule.symbol or "")),
+        symbol=normalize_symbol(str(values.get(rule.symbol or ""))),
         side=side,
         take_profit=float(gain),
         stop_loss=float(loss),

@@ -72,7 +72,7 @@ class RunUsage:
     model: str = ""
 
     def plus(self, other: "RunUsage") -> "RunUsage":
-        """Return the sum of both usages; a cost that is unknown counts as nothing unless both are."""
+        """Return the sum of both usages; an unknown cost counts as nothing unless both are unknown."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         return RunUsage(
             calls=self.calls + other.calls,

@@ -44,7 +44,7 @@ class EventRecorder:
         self._turn = asyncio.Lock()
 
     async def __call__(self, event: RunEvent) -> None:
-        """Store an event of the run; pieces of text are collected first and stored every 0.15 seconds."""
+        """Store an event of the run; pieces of text are collected and stored together every 0.15 seconds."""
         if event.type is not RunEventType.DELTA:
             async with self._turn:
                 await self._flush_pieces()

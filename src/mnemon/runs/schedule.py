@@ -51,7 +51,7 @@ def next_slot(expression: str, after: datetime) -> datetime | None:
 
 
 def due_slot(expression: str, *, waiting_for: datetime, now: datetime) -> DueSlot:
-    """Return the latest scheduled time that is due, how many earlier ones are skipped, and the next one."""
+    """Return the latest scheduled time that is due, how many earlier ones it skips, and the next one."""
     if waiting_for > now:
         return DueSlot(slot=None, skipped=0, next_slot=waiting_for)
     latest, skipped = waiting_for, 0

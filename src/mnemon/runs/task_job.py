@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Contended, DatabaseDown, MnemonError
-from mnemon.jobs.kind import DEFAULT_TIME_LIMIT, Attempt, JobKind
+from mnemon.jobs.kind import DEFAULT_TIME_LIMIT, Attempt, JobKind, SlotGroup
 from mnemon.jobs.work import LeaseLost, WorkItem, WorkRetryPolicy
 from mnemon.runs import agent_store, store
 from mnemon.runs.active_memory import MemoryStart
@@ -28,6 +28,7 @@ from mnemon.runs.adapter import (
 )
 from mnemon.runs.agent import Adapter, Agent
 from mnemon.runs.card import CardDefinition
+from mnemon.runs.card_coercion import coerce_answer
 from mnemon.runs.card_filling import fill_card
 from mnemon.runs.prompt import prompt_with_reports, system_prompt
 from mnemon.runs.run import FINAL_STATUSES, RunStatus, RunUsage, TaskRecord, require_transition
@@ -83,7 +84,7 @@ class TaskKind(Protocol[R]):
         """Return a copy of the stored task as it is once it runs; nothing is stored."""
 
     def requeued_record(self, record: R) -> R | None:
-        """Return a copy of the stored task for when its worker stops; None when the stored one stays as it is."""
+        """Return a copy of the stored task for when its worker stops; None to leave the stored one unchanged."""
 
     async def store_record(self, tx: Tx, scope: Scope, record: R, *, code: str | None = None) -> None:
         """Store the task's new state and notify its watchers of the status, and of the code of its error."""
@@ -117,7 +118,7 @@ class TaskEnding:
 
     @property
     def status(self) -> RunStatus:
-        """The status with which the task ends: failed without an outcome, else succeeded."""
+        """Return the status with which the task ends: failed without an outcome, else succeeded."""
         return RunStatus.FAILED if self.outcome is None else RunStatus.SUCCEEDED
 
 
@@ -139,7 +140,7 @@ class AgentTaskJob(Generic[R]):
             run=self.perform_work,
             retry=WorkRetryPolicy(max_attempts=MAX_ATTEMPTS),
             time_limit=limit,
-            long=True,
+            group=SlotGroup.RUNS,
             on_park=self.fail_task,
         )
 
@@ -232,12 +233,13 @@ class AgentTaskJob(Generic[R]):
         return PreparedTask(record=running, plan=plan, start=given.start, task=task)
 
     async def _perform_in_time(self, scope: Scope, prepared: PreparedTask[R], recorder: EventRecorder) -> TaskEnding:
-        """Perform the task within its time limit and return how it ended, a failure included.
+        """Perform the task within its time limit and return how it ended; raise TaskStopped if cancelled meanwhile.
 
         Raises TaskStopped when the task was cancelled or deleted meanwhile.
         """
 
         async def read_status() -> RunStatus | None:
+            """Return the task's stored status; None if it was deleted."""
             async with self._db.tx(scope.org_id) as tx:
                 record = await self._kind.find_record(tx, scope, prepared.record.id)
             return record.status if record else None
@@ -256,6 +258,7 @@ class AgentTaskJob(Generic[R]):
         plan, spent = prepared.plan, RunUsage()
 
         async def convene_council() -> str:
+            """Consult the lead's specialists and return the task's prompt with their reports."""
             nonlocal spent
             reports, spent = await consult_council(
                 self._drivers, prepared.task.org_id, plan.council, emit, blind=plan.blind
@@ -271,7 +274,7 @@ class AgentTaskJob(Generic[R]):
         if plan.card is None:
             return TaskEnding(outcome=outcome, usage=usage)
         try:
-            values = fill_card(plan.card, outcome.answer or {})
+            values = fill_card(plan.card, coerce_answer(plan.card, outcome.answer or {}))
         except MnemonError as error:
             return _failed_ending(error, usage)
         await emit(RunEvent(type=RunEventType.CARD, data={"card": plan.card.type, "values": values}))

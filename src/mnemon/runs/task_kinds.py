@@ -127,8 +127,9 @@ class RunTasks:
             return None
 
         async def read_decisions() -> str:
+            """Return the agent's latest decisions as text for its tool."""
             async with self._db.tx(scope.org_id) as reading:
-                return format_review(await list_agent_decisions(reading, scope, agent.id))
+                return format_review(await list_agent_decisions(reading, scope, agent.id, self._cards))
 
         return DecisionReview(read=read_decisions, token=await issue_token(tx, scope, run_id=run.id, agent_id=agent.id))
 
@@ -151,7 +152,7 @@ class ChatReplies:
         return TaskPlan(prompt=message.content)
 
     def started_record(self, record: ChatExchange, now: datetime) -> ChatExchange:
-        """Return the chat turn as it is: the time of its start is not stored."""
+        """Return the chat turn unchanged, since its start time is not stored."""
         return record
 
     def requeued_record(self, record: ChatExchange) -> ChatExchange | None:
@@ -159,7 +160,7 @@ class ChatReplies:
         return None
 
     async def store_record(self, tx: Tx, scope: Scope, record: ChatExchange, *, code: str | None = None) -> None:
-        """Write the chat turn, which wakes its watchers; it has no place for the code of an error."""
+        """Write the chat turn's row, which notifies its watchers; `code` is not stored."""
         await agent_store.update_exchange(tx, scope, record)
 
     async def store_success(

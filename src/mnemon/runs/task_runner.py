@@ -106,7 +106,7 @@ def time_limit_s(settings: Settings, agent: Agent) -> float:
 
 
 async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[], Awaitable[RunStatus | None]]) -> R:
-    """Await a task's work within its time limit, stop it when its row is over, and return its result.
+    """Await a task's work and return its result; stop it at the time limit or when its row is over.
 
     Raises RunFailed when it takes longer than `seconds`, TaskStopped when its row is over or deleted meanwhile.
     """
@@ -126,7 +126,7 @@ async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[]
 
 
 async def _wait_until_over(status: Callable[[], Awaitable[RunStatus | None]]) -> None:
-    """Return when the run's or turn's row is over or deleted; look again later without a database."""
+    """Return when the run's or turn's row is over or deleted; keep polling while the database is unavailable."""
     while True:
         await asyncio.sleep(STATUS_POLL_S)
         try:

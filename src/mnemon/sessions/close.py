@@ -100,7 +100,7 @@ async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
 
 
 async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tuple[Session, Scope, int] | None:
-    """End the session; return it with its scope and the `seq` that its summary must cover.
+    """End the session; return it with its scope and the `seq` to summarize up to, None if there is nothing to do.
 
     None when there is nothing to summarize now: no such session, not over yet, or summarized already. The attempt is
     then settled, or, for a session not over yet, repeated when it may end.

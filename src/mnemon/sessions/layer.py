@@ -27,19 +27,24 @@ class SessionPosition:
     """The running session; None when the message would begin one."""
     taken_up: str | None
     """The session that it resumes."""
+    carries_from: str | None = None
+    """That session again if the message would begin one that takes its agent state over."""
 
 
 async def find_position(tx: Tx, request: LayerRequest, boundary: SessionBoundary) -> SessionPosition:
     """Return the session in which the message to be answered is placed, or would be if it came now."""
+    named = None
     if request.session_id is not None:
         found = await store.find_session(tx, request.scope, request.session_id)
-        placed = place_message(request.now, [], boundary, found[0]) if found else BeginSession(resumed_from=None)
+        named = found[0] if found else None
+        placed = place_message(request.now, [], boundary, named)
     else:
         placed = place_message(
             request.now, await store.list_sessions_around(tx, request.scope, request.now, boundary), boundary
         )
     if isinstance(placed, BeginSession):
-        return SessionPosition(session_id=None, taken_up=placed.resumed_from)
+        source = await store.find_state_source(tx, request.scope, placed, named, request.now, boundary)
+        return SessionPosition(session_id=None, taken_up=placed.resumed_from, carries_from=source)
     return SessionPosition(session_id=placed.session.id, taken_up=placed.session.resumed_from)
 
 
@@ -65,7 +70,7 @@ async def conversation_items(tx: Tx, request: LayerRequest, position: SessionPos
 async def recent_messages(
     tx: Tx, request: LayerRequest, position: SessionPosition, turn_id: str | None
 ) -> tuple[TurnMessage, ...]:
-    """Return the running session's last messages, oldest first, as many as fit, without the turn's own."""
+    """Return the running session's last messages that fit, oldest first, without those of this turn."""
     if position.session_id is None:
         return ()
     latest = await messages.list_recent_messages(

@@ -46,7 +46,7 @@ class StoredMessage:
 
 
 def date_messages(now: datetime, messages: Sequence[NewMessage]) -> tuple[NewMessage, ...]:
-    """Return a turn's messages, each with a time: its own, the previous message's, or that of the first one dated.
+    """Return a turn's messages, each with a time: its own, else that of a neighbour in the turn.
 
     Otherwise a turn of old history with one message undated would last until now, and join sessions that lie between.
     """

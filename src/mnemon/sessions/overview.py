@@ -120,7 +120,7 @@ async def count_conversations(tx: Tx, scope: Scope) -> ConversationCounts:
 
 
 async def list_daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyUsage]:
-    """Return turns and tokens of each day since then on which something was said, oldest first."""
+    """Return turns and tokens of each day since then on which there was a turn, oldest first."""
     return [DailyUsage(**row) for row in await tx.fetch_all(SQL["days"], org_id=scope.org_id, since=since)]
 
 
@@ -131,7 +131,7 @@ async def find_message(tx: Tx, scope: Scope, message_id: str) -> MessageDetail |
 
 
 async def change_token(tx: Tx, scope: Scope) -> str:
-    """Return a text that differs whenever a session of the organization was continued, ended or summarized."""
+    """Return a token that changes whenever a session of the organization is continued, ended or summarized."""
     row = await tx.fetch_one(SQL["pulse"], org_id=scope.org_id)
     return "|".join(str(value) for value in row.values())
 

@@ -49,7 +49,7 @@ async def lock_person(tx: Tx, scope: Scope) -> int | None:
 
 
 async def lock_person_shared(tx: Tx, scope: Scope) -> int | None:
-    """Keep the person from being forgotten until the transaction ends; return how often something of theirs was before.
+    """Lock the person's row `for key share` against forgetting; return how often something was forgotten before.
 
     None for an unknown person. For a transaction that locks a turn or its work without writing about the person:
     forgetting deletes those rows in another order, so that without this lock the two could deadlock.
@@ -61,7 +61,7 @@ async def lock_person_shared(tx: Tx, scope: Scope) -> int | None:
 
 
 async def count_forgettings(tx: Tx, scope: Scope) -> int | None:
-    """Return how often something of the person's was forgotten, without a lock; None for an unknown person."""
+    """Return how often something of the person's was forgotten; None for an unknown person. Takes no lock."""
     row = await tx.fetch_one_or_none(SQL["forgettings"], org_id=scope.org_id, user_id=scope.user)
     return None if row is None else int(row["forgettings"])
 
@@ -118,11 +118,3 @@ async def find_persona(tx: Tx, scope: Scope, persona_id: str) -> Persona | None:
     """Return the persona of this id; None when it has no description and is only a name."""
     row = await tx.fetch_one_or_none(SQL["persona"], org_id=scope.org_id, persona_id=persona_id)
     return None if row is None else from_row(Persona, row, id=row["persona_id"])
-
-
-async def takes_part_in_engagement(tx: Tx, scope: Scope) -> bool:
-    """Say whether the scope's persona contributes to engagement; one without a description, and none at all, does."""
-    if scope.persona_id is None:
-        return True
-    persona = await find_persona(tx, scope, scope.persona_id)
-    return persona is None or persona.engagement is EngagementUse.SHARED

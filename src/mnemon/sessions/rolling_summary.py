@@ -58,7 +58,7 @@ def is_due(message_count: int, said_in_turn: int, every: int = SUMMARY_INTERVAL)
 def roll_summary(
     new: str, *, previous: str, carried_before: Sequence[str], said: str, open_todos: Sequence[str]
 ) -> RolledSummary:
-    """Return the new rolling summary, with the still open lines that it dropped appended, within the limit.
+    """Return the new rolling summary, with open lines that it dropped from the previous one appended.
 
     `said` is what was said since the previous one: it may report something as over. An open todo that the previous
     summary mentioned is a commitment however it was worded.
@@ -81,7 +81,7 @@ def roll_summary(
 
 
 def _summary_lines(previous: str, carried_before: Sequence[str]) -> list[str]:
-    """Return the lines of the previous summary; a line that was already carried stays one line."""
+    """Return the lines of the previous summary; lines carried over before stay undivided."""
     own = previous
     for line in carried_before:
         own = own.replace(line, "\n")
@@ -89,7 +89,7 @@ def _summary_lines(previous: str, carried_before: Sequence[str]) -> list[str]:
 
 
 def _is_still_open(line: str, carried_before: Sequence[str], open_todos: Sequence[str]) -> bool:
-    """Say whether a line that a new summary dropped is carried over: a promise, question, todo or new person."""
+    """Say whether a dropped line must be carried over: it has an open promise, question, todo or new person."""
     kind = open_kind(line)
     if kind is OpenKind.PERSON:
         return line not in carried_before  # carried over once; by then the person is in the memories
@@ -161,7 +161,7 @@ class RollingSummarySection:
         self._open_todos = open_todos
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the previous rolling summary and what was said since; None when none is due. Records the attempt."""
+        """Return the previous rolling summary and the messages since; None if none is due. Records the attempt."""
         if not is_due(turn.message_count, _count_user_messages(turn)):
             return None
         await state.record_rolling_attempt(tx, turn.scope)
@@ -228,7 +228,7 @@ class RollingSummarySection:
 def _supported_text(
     text: str, turn: Turn, said: Sequence[TurnMessage], previous: RollingSummary | None
 ) -> tuple[str, tuple[Rejection, ...]]:
-    """Return the sentences that the messages or the previous summary say, and the others as rejections.
+    """Return the sentences that the messages or the previous summary support, and the others as rejections.
 
     A sentence may call the person by their name.
     """

@@ -108,7 +108,7 @@ def has_content_of(text: str, sentence: str, share: float = 0.6) -> bool:
 
 @reads_outside_text
 def open_kind(sentence: str) -> OpenKind | None:
-    """Return why a sentence leaves something open (promise, question, new person); None for a plain statement."""
+    """Return what a sentence leaves open (promise, question, new person); None for a plain statement."""
     # Before the words of ending: "Has it been paid?" is open.
     if _QUESTION.search(sentence):
         return OpenKind.QUESTION
@@ -121,7 +121,7 @@ def open_kind(sentence: str) -> OpenKind | None:
 
 @reads_outside_text
 def ended_topics(said: str) -> list[frozenset[str]]:
-    """Return the content words of each sentence that reports something as over, a set per sentence."""
+    """Return, for each sentence that reports something as over, the set of its content words."""
     return [content_words(line) for line in split_sentences(said) if _DONE.search(line)]
 
 

@@ -78,7 +78,7 @@ SUMMARY_SCHEMA = titled(
 def keep_supported_lines(
     summary: SessionSummary, messages: Sequence[TurnMessage], name: str, at: datetime
 ) -> tuple[SessionSummary, tuple[str, ...]]:
-    """Return the summary without the lines that the messages do not say, and why each of them was left out.
+    """Return the summary without the lines that the messages do not support, and why each was left out.
 
     A line may call the person by their name. The sentence about the whole session is replaced by the one that rules
     make.
@@ -86,8 +86,8 @@ def keep_supported_lines(
     sources = SourceTexts((name, *(f"{said.speaker}: {said.content}" for said in reversed(messages))), at)
     faults: list[str] = []
 
-    def supported(lines: Sequence[str], *, names: bool = False) -> list[str]:
-        """Return the lines that the messages support; names must all be theirs."""
+    def supported_lines(lines: Sequence[str], *, names: bool = False) -> list[str]:
+        """Return the lines that the messages support; with `names`, lines whose every name is in the messages."""
         kept = []
         for line in lines:
             fault = sources.fault(line, share=1.0 if names else _SUPPORTED_SHARE)
@@ -97,14 +97,14 @@ def keep_supported_lines(
                 faults.append(fault)
         return kept
 
-    one_liner = supported([summary.one_liner]) or [summarize_by_rule(messages).one_liner]
+    one_liner = supported_lines([summary.one_liner]) or [summarize_by_rule(messages).one_liner]
     checked = summary.model_copy(
         update={
             "one_liner": one_liner[0],
-            "what_mattered": supported(summary.what_mattered),
-            "open_loops": supported(summary.open_loops),
-            "commitments": supported(summary.commitments),
-            "people": supported(summary.people, names=True),
+            "what_mattered": supported_lines(summary.what_mattered),
+            "open_loops": supported_lines(summary.open_loops),
+            "commitments": supported_lines(summary.commitments),
+            "people": supported_lines(summary.people, names=True),
         }
     )
     return checked, tuple(faults)

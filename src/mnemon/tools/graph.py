@@ -51,7 +51,7 @@ class GraphEdge:
 
     @property
     def slugs(self) -> tuple[str, str, str]:
-        """Return what is equal for two spellings of one relation: the slugs of source, relation and target."""
+        """Return a key that is equal for two spellings of one relation: the slugs of source, relation and target."""
         return make_slug(self.source), make_slug(self.relation_type), make_slug(self.target)
 
 
@@ -63,7 +63,7 @@ class KnowledgeGraph:
     edges: tuple[GraphEdge, ...]
 
     def open_nodes(self, names: Iterable[str]) -> "KnowledgeGraph":
-        """Return the graph of the entities of these names and the relations that touch one of them."""
+        """Return the graph of the entities with these names and the relations that touch one of them."""
         wanted = set(map(make_slug, names))
         return self._around_nodes([node for node in self.nodes if node.slugs & wanted], wanted)
 
@@ -79,7 +79,7 @@ class KnowledgeGraph:
         return self._around_nodes(found, set())
 
     def _around_nodes(self, nodes: Sequence[GraphNode], wanted: set[str]) -> "KnowledgeGraph":
-        """Return the graph of these entities and the relations that touch them or a name with one of these slugs."""
+        """Return the graph of these entities, with the relations that touch them or a name with one of these slugs."""
         touched = wanted.union(*(node.slugs for node in nodes))
         edges = tuple(edge for edge in self.edges if not touched.isdisjoint((edge.slugs[0], edge.slugs[2])))
         return KnowledgeGraph(nodes=tuple(nodes), edges=edges)
@@ -103,12 +103,12 @@ class EntityNames:
         return found[0] if found else None
 
     def label_of(self, name: str) -> str:
-        """Return how the graph writes this name: as its entity does, or as given if there is no such entity."""
+        """Return a name as the graph writes it: as its entity's label, or unchanged if there is no such entity."""
         entity = self.find_entity(name)
         return name if entity is None else entity.label
 
     def relabel_edge(self, edge: GraphEdge) -> GraphEdge:
-        """Return the relation with its ends written as the graph writes their entities."""
+        """Return the relation with both ends written as the graph writes the entities' names."""
         return replace(edge, source=self.label_of(edge.source), target=self.label_of(edge.target))
 
 
@@ -128,7 +128,7 @@ def new_node(name: str, entity_type: str, observations: Iterable[str]) -> GraphN
 
 
 def distinct_texts(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts without those that say the same as an earlier one, as memories are compared."""
+    """Return the texts without repetitions, compared as memories are: ignoring case, spacing and final punctuation."""
     first: dict[str, str] = {}
     for text in texts:
         first.setdefault(content_hash(text), text)

@@ -135,7 +135,7 @@ class Remember:
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """Store the fact as a memory of the person, or count one more mention of a fact that is held.
+        """Store the fact as a memory of the person, or count one more mention if it is stored already.
 
         Raises Invalid in a conversation if the quote is missing, is not in the turn or does not say the fact.
         """
@@ -192,7 +192,7 @@ def _no_quote_error() -> Invalid:
 
 
 def _require_support(given: RememberArguments, found: Quotation, turn: Turn, known: Sequence[str]) -> None:
-    """Raise Invalid if the quote does not say what the fact says; the message tells how to mend it."""
+    """Raise Invalid if the quote does not say what the fact says; the message tells how to correct it."""
     if fault := quoted_fact_fault(given.content, _fact_entity(given), found, turn, known):
         raise Invalid(
             f"The quote does not support the fact: {fault}. State what the quote says, or quote what says it.",
@@ -206,7 +206,7 @@ def _fact_entity(given: RememberArguments) -> FactEntity | None:
 
 
 async def _find_lender(tx: Tx, turn: Turn, content: str) -> OtherAuthor | None:
-    """Return the other author whose words the fact is made of; None if they are the person's own."""
+    """Return the author other than the person whose words the fact is made of; None if they are the person's own."""
     recalled = await load_other_authors(tx, turn)
     return await run_off_loop(
         turn.size + text_size(recalled), lambda: authors_of_turn(turn, recalled).other_author(content)

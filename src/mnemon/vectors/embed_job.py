@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from mnemon.db.tx import Tx
-from mnemon.jobs.kind import Attempt, JobKind
+from mnemon.jobs.kind import Attempt, JobKind, SlotGroup
 from mnemon.jobs.work import WorkRetryPolicy
 from mnemon.scope import Scope
 from mnemon.services import Services
@@ -67,7 +67,7 @@ class TextSource(Protocol):
 
 
 async def _no_check(tx: Tx) -> None:
-    """Do nothing: the default of `before` in `embed_batch`, for callers without a work row to lock."""
+    """Do nothing, as the default of `before` in `embed_batch`, for callers without a work row to lock."""
 
 
 async def embed_batch(
@@ -99,7 +99,7 @@ async def embed_batch(
 
 
 def job_kinds(services: Services, rooms: Sequence[TextSource]) -> tuple[JobKind, ...]:
-    """Return the kind of work that embeds the texts of these rooms, a person at a time."""
+    """Return the kind of work that embeds the texts of these sources, one person at a time."""
 
     async def run_embedding(attempt: Attempt) -> None:
         """Embed the texts of the person whose id is the work's key, batch by batch."""
@@ -109,4 +109,4 @@ def job_kinds(services: Services, rooms: Sequence[TextSource]) -> tuple[JobKind,
                 # Each batch has a time limit of its own. Texts stored meanwhile make the work due again.
                 attempt.extend_time_limit()
 
-    return (JobKind(name=EMBED_KIND, run=run_embedding, retry=_RETRY),)
+    return (JobKind(name=EMBED_KIND, run=run_embedding, retry=_RETRY, group=SlotGroup.EMBEDDING),)

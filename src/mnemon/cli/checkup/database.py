@@ -28,7 +28,7 @@ from mnemon.vectors.active_model import assert_active
 
 
 def check_programs(settings: Settings) -> tuple[Check, Binaries | None]:
-    """Check that the PostgreSQL programs exist and run; return them too, None if not."""
+    """Check that the PostgreSQL programs exist and run; return the check and the programs, or None if they do not."""
     try:
         found = find_binaries(settings.postgres_bin_dir)
     except MnemonError as error:

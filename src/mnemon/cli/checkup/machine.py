@@ -46,7 +46,7 @@ class UnknownSetting:
 
     @property
     def fix(self) -> str:
-        """The command to run, or what to change in the file."""
+        """Return the command to run, or what to change in the file, to correct the setting's name."""
         if self.place == "the environment":
             return f"unset {self.name}" + (f"; export {self.meant}=…" if self.meant else "")
         write = f"write {self.meant}" if self.meant else "remove it"
@@ -153,7 +153,7 @@ def check_disk_space(folder: Path, free: int) -> Check:
 
 
 def check_listening(settings: Settings) -> Iterable[Check]:
-    """Check that the port is free or used by a Mnemon server, and warn when other machines can reach it."""
+    """Check that the port is free or used by a Mnemon server; warn if other machines can reach it."""
     served = running_server(settings.data_dir)
     yield _check_port(settings.host, settings.port) if served is None else _check_running_server(served)
     if not settings.is_loopback:
@@ -214,7 +214,7 @@ def _mnemon_version(host: str, port: int) -> str | None:
 
 
 def check_completion(home: Path, shell: str) -> Check:
-    """Say whether shell completion is installed; never a failure."""
+    """Check whether shell completion is installed; the check never fails."""
     places = {
         "bash": home / ".bash_completions" / "mnemon.sh",
         "zsh": home / ".zfunc" / "_mnemon",

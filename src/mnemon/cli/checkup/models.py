@@ -13,7 +13,7 @@ from mnemon.settings import Settings
 
 
 def check_model(settings: Settings) -> Check:
-    """Check that the configured models can be set up; say plainly when there is none. No request is sent."""
+    """Check that the configured models can be set up, and say if there is none. No request is sent."""
     named = tuple(filter(None, (settings.model, settings.reflection_model)))
     if set(named) == {"offline"}:
         return ok(

@@ -84,7 +84,7 @@ class DemoScript:
         return self._answer_after(3, self._spoken.get(heading, "Understood."))
 
     def _answer_after(self, seconds: int, answer: R) -> R:
-        """Move the demo's clock on by these seconds, as if the model had taken them, and return the answer."""
+        """Move the demo's clock on by these seconds, as if the model had needed them, and return the answer."""
         self._clock.advance(timedelta(seconds=seconds))
         return answer
 

@@ -12,7 +12,7 @@
   const count = () => {
     const words = $("[data-chosen]");
     const number = boxes().filter((box) => box.checked).length;
-    if (words) words.textContent = number ? `With the ${number} chosen:` : "With the chosen:";
+    if (words) words.textContent = number ? `With the ${number} selected:` : "With the selected:";
   };
 
   document.addEventListener("click", (event) => {

@@ -41,12 +41,12 @@ class EmbeddedCluster:
 
     @property
     def url(self) -> str:
-        """The cluster's libpq URL, as the owner of the database; the same after a restart."""
+        """Return the cluster's libpq URL, as the owner of the database; the same after a restart."""
         return libpq_url(self._server)
 
     @property
     def pid(self) -> int:
-        """The process id of the embedded PostgreSQL server."""
+        """Return the process id of the embedded PostgreSQL server."""
         return self._server.pid
 
     async def stop(self) -> None:
@@ -64,7 +64,7 @@ class EmbeddedCluster:
                 last.close()
 
     async def watch_server(self) -> None:
-        """Restart the embedded server whenever it died, retrying as often as it takes, until `stop`."""
+        """Restart the embedded server whenever it dies, retrying until it runs, until `stop` is called."""
         while not self._left:
             await asyncio.sleep(WATCH_INTERVAL_SECONDS)
             if running_pid(self.layout.pgdata) is None:

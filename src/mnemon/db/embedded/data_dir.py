@@ -24,37 +24,37 @@ class ClusterPaths:
 
     @property
     def pgdata(self) -> Path:
-        """The cluster's directory: complete from the moment it has this name."""
+        """Return the cluster's directory, which has this name only once it is complete."""
         return self.data_dir / "postgres"
 
     @property
     def marker_file(self) -> Path:
-        """The file inside the cluster that says that Mnemon created it and finished."""
+        """Return the path of the file inside the cluster that marks it as completely created by Mnemon."""
         return self.pgdata / "mnemon-cluster"
 
     @property
     def created_file(self) -> Path:
-        """The file beside the cluster, so that a cluster that went missing is not taken for one never created."""
+        """Return the path of the file that records that a cluster was created, in case the cluster goes missing."""
         return self.data_dir / "postgres.made"
 
     @property
     def log_file(self) -> Path:
-        """The file that PostgreSQL's log goes to."""
+        """Return the path of PostgreSQL's log."""
         return self.data_dir / "postgres.log"
 
     @property
     def change_lock_file(self) -> Path:
-        """The file locked by the process that creates, starts or stops the cluster."""
+        """Return the path of the file locked by the process that creates, starts or stops the cluster."""
         return self.data_dir / "postgres.latch"
 
     @property
     def users_lock_file(self) -> Path:
-        """The file locked, shared, by every process that uses the cluster."""
+        """Return the path of the file that every process using the cluster locks in shared mode."""
         return self.data_dir / "postgres.users"
 
     @property
     def keeper_lock_file(self) -> Path:
-        """The file locked by the keeper process, so that there is only one."""
+        """Return the path of the file locked by the keeper process, so that there is only one."""
         return self.data_dir / "postgres.keeper"
 
 

@@ -115,7 +115,7 @@ def switch_user(uid: int, gid: int, reach: list[str]) -> None:
 
 
 def keep_read_capability(libc: ctypes.CDLL, held: int) -> None:
-    """Keep the least capability held that can enter closed directories, across exec too."""
+    """Keep, across exec too, the least of the held Linux capabilities that can enter closed directories."""
     for capability in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE):
         if held & 1 << capability:
             set_capabilities(libc, permit=1 << capability, use=1 << capability)

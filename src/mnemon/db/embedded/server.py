@@ -37,7 +37,7 @@ class Postmaster:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the server accepts connections, by its pid file."""
+        """Say whether the server accepts connections, by its pid file."""
         return self.status == "ready"
 
 
@@ -162,7 +162,7 @@ async def stop_server(pgdata: Path, report: ReportMessage) -> None:
 
 
 def _resume_suspended(pid: int, report: ReportMessage) -> None:
-    """Let the server's suspended processes go on: the postmaster waits for each of them before it ends."""
+    """Resume the server's suspended processes with SIGCONT, since the postmaster waits for each before it ends."""
     for each in suspended_processes(pid):
         report(f"the database's process {each} is suspended by a signal and goes on now, so that it can stop")
         with suppress(ProcessLookupError):
@@ -310,7 +310,7 @@ def log_since(log: Path, start: int) -> str:
 
 
 def _last_line(log: Path, start: int) -> str:
-    """Return PostgreSQL's last log line since then, without its prefix, to show progress."""
+    """Return the last line that PostgreSQL logged after this byte of the file, without its prefix."""
     lines = log_since(log, start).strip().splitlines()
     return lines[-1].rpartition("LOG:")[2].strip() if lines else "the log is empty so far"
 

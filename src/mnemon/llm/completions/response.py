@@ -46,7 +46,7 @@ _THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> VendorRejected:
-    """Return the error that a response with an error status means."""
+    """Return the error that stands for a response with an error status."""
     kinds = _error_codes(_find_error(body))
     spent = status == 402 or not _QUOTA_CODES.isdisjoint(kinds)
     code = _overrun_code(body) if status == 400 and OVERRUN_CODES.isdisjoint(kinds) else None
@@ -56,7 +56,7 @@ def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> Ven
 
 
 def _overrun_kind(kinds: tuple[str, ...]) -> str | None:
-    """Return the code or type by which a server says that the text is too long; None when none does."""
+    """Return the code or type by which a server says that the text is too long; None if none does."""
     return next((kind for kind in kinds if kind in OVERRUN_CODES), None)
 
 

@@ -88,7 +88,7 @@ class ReplyAssembler:
         return [*calls, ReplyFinished(usage=self._usage, reason="tool_calls" if calls else reason)]
 
     def _add_delta(self, delta: Json) -> tuple[ReplyPiece, ...]:
-        """Return the pieces in a chunk's delta: text at once, a keep-alive for thinking and parts of tool calls."""
+        """Return the pieces of a chunk's delta: text, or a keep-alive for thinking and parts of tool calls."""
         if delta.get("refusal"):
             self._refused = True
             return _NO_PIECES

@@ -72,7 +72,7 @@ class ScriptedLlm:
 
 
 async def _apply_fault(fault: ScriptedFault | None) -> None:
-    """Do what a scripted fault does before anything is sent: wait, or raise ModelDown."""
+    """Wait, or raise ModelDown, as a scripted fault says before anything is sent."""
     match fault.kind if fault else None:
         case "slow" if fault:
             await fault.wait_out()
@@ -81,7 +81,7 @@ async def _apply_fault(fault: ScriptedFault | None) -> None:
 
 
 async def _break_reply(fault: ScriptedFault) -> None:
-    """Do what a scripted fault does in the middle of a reply: raise ModelDown, or hang."""
+    """Raise ModelDown, or hang, as a scripted fault says in the middle of a reply."""
     match fault.kind:
         case "cut" | "garbage":
             raise ModelDown("The scripted model was told to break off. Ask again.")

@@ -40,7 +40,7 @@ def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
 
 
 def apply_orders(script: Script, orders: Json) -> None:
-    """Add the replies, answers and faults of the orders, as `POST /script` takes them, to the script."""
+    """Add the replies, answers and faults of the orders (the body of `POST /script`) to the script."""
     if orders.get("heals"):
         script.clear_faults()
     script.add_replies(*(_parse_reply(reply) for reply in orders.get("replies", ())))

@@ -4,7 +4,7 @@ from importlib import resources
 
 
 def _read_table(name: str) -> str:
-    """Return the text of a table of names or words that is shipped beside this file."""
+    """Return the text of a word list that is shipped beside this file."""
     return (resources.files(__package__) / "tables" / name).read_text(encoding="utf-8")
 
 

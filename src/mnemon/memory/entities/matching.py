@@ -67,7 +67,7 @@ class PairJudgement:
 
 
 def judge_pair(one: EntityCandidate, two: EntityCandidate) -> PairJudgement:
-    """Return whether to merge two entities, suggest it or keep them apart, and why, in whatever order."""
+    """Return whether to merge two entities, suggest a merge or keep them apart, and why; the order does not matter."""
     if one.type is not two.type:
         return _no_match("different kinds of entity")
     # Sorted, so that the judgement does not depend on the order of the two.
@@ -99,7 +99,7 @@ def _no_match(reason: str) -> PairJudgement:
 
 
 def _decide_verdict(likeness: NameLikeness, context: SurroundingsComparison) -> PairVerdict:
-    """Return the verdict by a table: the likeness of the names against the fit of their surroundings."""
+    """Return the verdict that a table gives for the likeness of two names and the fit of their surroundings."""
     if context.fit is SurroundingsFit.CONFLICT:
         # The same name with conflicting facts may be one entity that changed, or two: a person has to decide.
         return PairVerdict.SUGGEST if likeness is NameLikeness.SAME else PairVerdict.APART
@@ -178,7 +178,7 @@ def _words_likeness(entity_type: EntityType, a: ParsedName, b: ParsedName) -> Na
 
 
 def _place_likeness(a: ParsedName, b: ParsedName) -> NameLikeness:
-    """Return how similar two names of places are; another region makes them others."""
+    """Return how similar two place names are; names with different regions are not similar."""
     if a.qualifier and b.qualifier and a.qualifier != b.qualifier:
         return NameLikeness.OTHER
     same_region = a.qualifier == b.qualifier

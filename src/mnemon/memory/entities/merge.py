@@ -58,7 +58,7 @@ async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeR
 
 
 async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLink:
-    """Undo the merge that made two entities one, for the rule too, and return the removed link.
+    """Undo the merge that made two entities one, so that the rule does not repeat it; return the removed link.
 
     Raises Conflict if they are not merged, NotFound if a key is not known.
     """
@@ -114,7 +114,7 @@ async def _load_aliases_for(tx: Tx, scope: Scope, *keys: str) -> Aliases:
 
 
 async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """Record the pairs that the rule would merge again as kept apart; for any other the split is enough."""
+    """Record the split pairs that the rule would merge again as kept apart."""
     known = {one.key: one for one in match_candidates(await store.list_mentions(tx, scope))}
     for one in {link.alias, link.asked_from}:
         pair = known.get(one), known.get(link.target)
@@ -126,7 +126,7 @@ async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
 def open_proposals(
     mentions: list[store.EntityMention], aliases: Aliases, apart: frozenset[frozenset[str]]
 ) -> list[MergeProposal]:
-    """Return the merges of entities that are proposed and not made yet, best first."""
+    """Return the proposed merges of entities that were not made yet, best first."""
     return [
         proposal
         for proposal in propose_merges(match_candidates(mentions), apart)

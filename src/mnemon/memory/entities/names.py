@@ -106,7 +106,7 @@ def _parse_person(words: list[WordSpellings]) -> ParsedName:
 
 
 def _strip_words(words: list[WordSpellings], form: frozenset[str], loose: frozenset[str]) -> ParsedName:
-    """Return the name without the words of the form and the generic ones, unless nothing would be left."""
+    """Return the name without legal-form and generic words ("Ltd", "Group"), unless nothing would be left."""
     kept = [word for word in words if not word & form] or words
     tight = [word for word in kept if not word & loose] or kept
     return ParsedName(words=tuple(tight), loose=len(tight) < len(kept))
@@ -127,13 +127,13 @@ def _parse_place(label: str) -> ParsedName:
 
 
 def _spellings_of(word: str, head: str) -> WordSpellings:
-    """Return all spellings of a place's word, found again in its original label; itself if it was expanded."""
+    """Return all spellings of a word of a place's name, as in its original label; expanded words unchanged."""
     found = [latin_spellings(raw) for raw in _WORD_PATTERN.findall(head) if word in latin_spellings(raw)]
     return found[0] if found else frozenset({word})
 
 
 def length_key(spelling: str) -> tuple[int, str]:
-    """Return a spelling's sort key: shorter first, then alphabetical."""
+    """Return the key that sorts spellings: shorter first, then alphabetical."""
     return len(spelling), spelling
 
 

@@ -80,7 +80,7 @@ def _demote_to_suggestion(judgement: PairJudgement, reason: str) -> PairJudgemen
 
 
 def _precedence_key(candidate: EntityCandidate) -> tuple[int, int, str]:
-    """Return the sort key for which entity key remains: longest name, most facts, alphabetical."""
+    """Return the key that sorts which of two entity keys a merge keeps: longest name, most facts, alphabetical."""
     name = parse_name(candidate.type, candidate.label)
     return (-len(name.words) - len(name.qualifier), -len(candidate.surroundings.facts), candidate.key)
 

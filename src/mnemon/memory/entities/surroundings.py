@@ -102,7 +102,7 @@ def _names_both(own: Surroundings, own_label: str, other_label: str, other_key: 
 
 
 def _remove_words(text: str, words: tuple[str, ...]) -> str:
-    """Return the text without these words where they stand in a row."""
+    """Return the text without these words wherever they occur consecutively."""
     return re.sub(rf"\b{re.escape(' '.join(words))}\b", " ", text) if words else text
 
 

@@ -17,7 +17,7 @@ from mnemon.memory.offline.vocabulary import (
 
 
 def _words_of(text: str) -> list[str]:
-    """Return the words of a text."""
+    """Return the words of a text, in order."""
     return text.split()
 
 
@@ -54,7 +54,7 @@ _WHEN = re.compile(
 
 
 def is_place(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a place's name: with a capital, or any plain word in a careless message."""
+    """Say whether a matched text is a place's name: with a capital, or any plain word in a careless message."""
     first = caught.split(maxsplit=1)[0].rstrip(",.")
     if first.lower() in NOT_NAMES or first.lower() in NOT_PLACES:
         return False
@@ -65,7 +65,7 @@ def is_place(caught: str, clause: Clause) -> bool:
 
 
 def is_organization(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is an organization: with a capital or an article, as in "a bank"."""
+    """Say whether a matched text is an organization: with a capital or an article, as in "a bank"."""
     bare = re.sub(r"^(?:the|a|an) ", "", caught)
     if bare.split()[0].lower() in (
         "night",
@@ -87,7 +87,7 @@ def is_organization(caught: str, clause: Clause) -> bool:
 
 
 def is_person_name(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a person's name: known, or with a capital that its position cannot explain."""
+    """Say whether a matched text is a person's name: known, or with a capital that its position cannot explain."""
     if _TITLE.match(caught):
         return True
     words = caught.split()
@@ -102,7 +102,7 @@ def is_person_name(caught: str, clause: Clause) -> bool:
 
 
 def is_own_name(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is the person's own name, after "my name is" or "call me"."""
+    """Say whether a matched text is the person's own name, after "my name is" or "call me"."""
     words = caught.split()
     if any(word.lower() in NOT_NAMES | NOT_OWN_NAMES for word in words):
         return False
@@ -110,12 +110,12 @@ def is_own_name(caught: str, clause: Clause) -> bool:
 
 
 def is_known_name(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is certainly the person's own name, after "I'm"."""
+    """Say whether a matched text after "I'm" is certainly the person's own name."""
     return is_own_name(caught, clause) and caught.split(maxsplit=1)[0].lower() in KNOWN_NAMES
 
 
 def is_kin_name(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a name in "X is my sister"; an unknown one only after a strict kinship word."""
+    """Say whether a matched text is a name in "X is my sister"; an unknown one only after a strict kinship word."""
     if is_person_name(caught, clause):
         return True
     kin = clause.text.split()[-1].lower()
@@ -124,7 +124,7 @@ def is_kin_name(caught: str, clause: Clause) -> bool:
 
 
 def is_occupation(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is an occupation, by its last word before any "at", "in" or "for"."""
+    """Say whether a matched text is an occupation, by its last word before any "at", "in" or "for"."""
     if re.search(r"\bin my (?:free|spare) time\b|\bstudent of\b", clause.text):
         return False
     head = re.split(r"\s+(?:at|in|for|with|from|by|of|who|on|and|working|specializ\w+|based)\b|,", caught)[0].split()
@@ -135,38 +135,38 @@ def is_occupation(caught: str, clause: Clause) -> bool:
 
 
 def is_thing(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is something to like: no pronoun, not this conversation, at most 12 words."""
+    """Say whether a matched text is a thing one can like: no pronoun, not this conversation, at most 12 words."""
     return _NO_OBJECT.search(caught) is None and _CONVERSATION_WORD.search(caught) is None and len(caught.split()) <= 12
 
 
 def is_allergen(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is something to be allergic to, not said in jest."""
+    """Say whether a matched text is something to be allergic to, not said in jest."""
     return is_thing(caught, clause) and not NOT_ALLERGENS & set(caught.lower().split())
 
 
 def is_employer(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is an organization's name after "I joined": with a capital, not a person's."""
+    """Say whether a matched text is an organization's name after "I joined": with a capital, not a person's."""
     first = caught.split(maxsplit=1)[0]
     return first[0].isupper() and first.lower() not in KNOWN_NAMES and first.lower() not in NOT_NAMES
 
 
 def has_figure(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text contains a digit."""
+    """Say whether a matched text contains a digit."""
     return any(letter.isdigit() for letter in caught)
 
 
 def is_date(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a date."""
+    """Say whether a matched text is a date."""
     return _DATE.match(caught) is not None
 
 
 def is_time(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a point in time, such as "next Monday" or "in March"."""
+    """Say whether a matched text is a point in time, such as "next Monday" or "in March"."""
     return _WHEN.match(caught) is not None
 
 
 def is_age(caught: str, clause: Clause) -> bool:
-    """Say whether a caught number is an age from 1 to 119."""
+    """Say whether a matched figure is an age from 1 to 119."""
     return 0 < int(caught) < 120
 
 
@@ -243,88 +243,88 @@ _TEMPORARY_ILLNESS = re.compile(r"\b(?:cold|flu|headache|fever)\b", re.IGNORECAS
 
 
 def is_food(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is something to eat or drink that people avoid."""
+    """Say whether a matched text is something to eat or drink that people avoid."""
     words = caught.lower().split()
     return 0 < len(words) <= 4 and words[-1] in FOODS and not _NOT_AVOIDED.search(caught)
 
 
 def is_avoided(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is something that a person does not eat: a thing of few words."""
+    """Say whether a matched text is something that a person may avoid eating: a thing of few words."""
     return len(caught.split()) <= 3 and is_thing(caught, clause) and not _NOT_AVOIDED.search(caught)
 
 
 def is_lasting_condition(caught: str, clause: Clause) -> bool:
-    """Say whether a caught illness lasts."""
+    """Say whether a matched illness is chronic rather than passing."""
     return not _TEMPORARY_ILLNESS.search(caught)
 
 
 def is_language_list(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text names languages only."""
+    """Say whether a matched text names languages only."""
     names = [word for word in re.findall(r"[^\W\d_]+", caught) if word[0].isupper()]
     return bool(names) and all(name.lower() in _LANGUAGES for name in names)
 
 
 def is_language_or_craft(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a language, an instrument or a craft to learn."""
+    """Say whether a matched text is a language, an instrument or a craft to learn."""
     return caught.lower().split()[-1] in _LANGUAGES | _CRAFTS
 
 
 def counts_children(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text counts children by a figure: "two kids", not "some kids"."""
+    """Say whether a matched text is an exact number of children: "two kids", not "some kids"."""
     first = caught.split(maxsplit=1)[0].lower()
     return first in _CHILD_FIGURES or (first.isdigit() and int(first) < 20)
 
 
 def is_spoken_age(caught: str, clause: Clause) -> bool:
-    """Say whether a caught figure or word is an age from 1 to 119."""
+    """Say whether a matched figure or number word is an age from 1 to 119."""
     return caught.lower() in _AGE_WORDS or (caught.isdigit() and 0 < int(caught) < 120)
 
 
 def is_given_name(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is the name with which a message introduces its author: "Greg here"."""
+    """Say whether a matched text is the name with which a message introduces its author: "Greg here"."""
     return is_known_name(caught, clause) or (
         clause.opens and caught[0].isupper() and caught.lower() not in NOT_NAMES | _NOT_HERE
     )
 
 
 def is_introduced(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text may be the author's name, where an occupation follows it."""
+    """Say whether a matched text may be the author's name because an occupation follows it."""
     return clause.opens and len(caught) > 2 and caught.lower() not in NOT_NAMES | _NOT_HERE
 
 
 def introduces_oneself(caught: str, clause: Clause) -> bool:
-    """Say whether what follows a name in an introduction is an age, an occupation, pronouns or a year of study."""
+    """Say whether a matched text, after a name, introduces its author: an age, occupation, pronouns or studies."""
     if caught.strip().isdigit():
         return True
     return is_occupation(caught, clause) or re.match(r"(?:he|she|they)/|\w+[- ]year ", caught) is not None
 
 
 def is_workplace(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a kind of place where people work."""
+    """Say whether a matched text is a kind of place where people work."""
     words = caught.lower().split()
     return len(words) <= 5 and words[-1].removesuffix("s") in _PLACES_OF_WORK
 
 
 def is_named(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text has a capital, or may have one in a message that has none."""
+    """Say whether a matched text is a proper name: capitalized, or any word in a message without capitals."""
     return any(word[0].isupper() for word in caught.split()) or (clause.careless and len(caught.split()) < 4)
 
 
 def has_capital(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text has a word with a capital or a figure, as makes and models have."""
+    """Say whether a matched text has a capitalized word or a figure, as names of makes and models have."""
     return any(word[0].isupper() or word[0].isdigit() for word in caught.split())
 
 
 def is_technology(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a language or framework that programs are written in."""
+    """Say whether a matched text is a language or framework that programs are written in."""
     return caught.lower() in _TECHNOLOGIES
 
 
 def is_study(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is a subject of study."""
+    """Say whether a matched text is a subject of study."""
     return _SUBJECTS_OF_STUDY.search(caught) is not None
 
 
 def is_taste(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is something to like or dislike: as `is_thing`, and not the person themselves."""
+    """Say whether a matched text is a thing to like or dislike, and not the person themselves."""
     return is_thing(caught, clause) and caught.split(maxsplit=1)[0].lower() not in ("myself", "to", "my", "not")

@@ -77,7 +77,7 @@ class Clause:
 
 @reads_outside_text
 def straighten_quotes(message: str) -> str:
-    """Return the message with straight quotation marks and plain spaces, all characters at their offsets."""
+    """Return the message with plain quotation marks and spaces, every character at its old offset."""
     return message.translate(_STRAIGHT_QUOTES)
 
 
@@ -163,7 +163,7 @@ def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of a sentence without white space and list signs; nothing if it is blank."""
+    """Yield the start and end of a sentence without white space and list marks; nothing if it is blank."""
     piece = text[start:end]
     if piece.strip():
         yield start + len(piece) - len(piece.lstrip(" \t\n-*•")), start + len(piece.rstrip())
@@ -178,7 +178,7 @@ def _opening_words(sentence: str) -> str:
 
 
 def clause_pieces(sentence: str) -> Iterator[tuple[int, str]]:
-    """Yield offset and text of each clause of a sentence."""
+    """Yield the offset and text of each clause of a sentence."""
     start = 0
     for joint in _JOINT.finditer(sentence):
         yield start, sentence[start : joint.start()].rstrip(" .!?…,;:")

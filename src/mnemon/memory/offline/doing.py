@@ -261,7 +261,7 @@ TASTES: tuple[ExtractionRule, ...] = tuple(
 def _project_rule(
     pattern: str, attribute: str | None = None, entity: str | None = "project:{what}", **wanted: GroupCheck
 ) -> ExtractionRule:
-    """Return a rule for facts about something the person works on, named by its group `what`."""
+    """Return an extraction rule for facts about something the person works on, caught by the group `what`."""
     return compile_rule(
         pattern, type=MemoryType.PROJECT, attribute=attribute, entity=entity, checks=wanted, passing=True
     )

@@ -50,19 +50,19 @@ def extract_memories(text: str, known: Sequence[str] = ()) -> list[MemoryAnswer]
 
 
 def _says_less(memory: MemoryAnswer, known: MemoryAnswer) -> bool:
-    """Say whether a memory only names less exactly what another already tells by the same words."""
+    """Say whether an extracted memory repeats another one, from the same words, with less detail."""
     own, other = set((memory.attribute or "").split("_")), set((known.attribute or "").split("_"))
     same = (memory.type, memory.factType, _entity_label(memory)) == (known.type, known.factType, _entity_label(known))
     return same and own < other and (memory.content in known.content or known.content in memory.content)
 
 
 def _is_usable(reading: ClauseReading) -> bool:
-    """Say whether a reading is a statement that the rest of its sentence leaves as it is."""
-    return 0 < len(reading.clause.text) <= LONGEST_CLAUSE and reading.stands and is_statement(reading.clause)
+    """Say whether a clause is a statement that the rest of its sentence neither corrects nor doubts."""
+    return 0 < len(reading.clause.text) <= LONGEST_CLAUSE and reading.is_intact and is_statement(reading.clause)
 
 
 def _apply_rules(readings: Sequence[ClauseReading], message: str, private: bool | None) -> Iterator[MemoryAnswer]:
-    """Yield a memory for each rule that matches a reading and whose checks pass; of a clause's readings the longest."""
+    """Yield a memory for each rule that matches a clause, from its longest reading that passes the rule's checks."""
     temporary = [is_temporary(one.clause) for one in readings]
     for rule in chain.from_iterable(RULE_TABLES) if readings else ():
         for reading, passing in zip(readings, temporary, strict=True):
@@ -87,7 +87,7 @@ def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -
 def _build_memory(
     rule: ExtractionRule, match: re.Match[str], reading: ClauseReading, message: str, private: bool | None
 ) -> MemoryAnswer | None:
-    """Return the memory that a rule found in a clause; None if its attribute or entity cannot be filled."""
+    """Return the memory that a matched rule describes; None if its attribute or entity cannot be filled in."""
     attribute = fill_attribute(rule.attribute, match) if rule.attribute else None
     if rule.attribute and attribute is None:
         return None
@@ -111,7 +111,7 @@ def _build_memory(
 
 
 def _build_entity(template: str, match: re.Match[str]) -> EntityAnswer | None:
-    """Return the entity that the rule's template names, with its label from the match; None without a label."""
+    """Return the entity that a rule's template names, with its label from the match; None without a label."""
     kind, _, group = template.rstrip("?").partition(":")
     caught = match.groupdict()
     if group == "{person}":
@@ -131,7 +131,7 @@ def _entity_label(memory: MemoryAnswer) -> str | None:
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def extract_todos(text: str, open_todos: Sequence[str] = ()) -> list[TodoAnswer]:
-    """Return what the person promises, repeats, leaves open or struggles with, and which open todos they close."""
+    """Return the todos that the person's message opens (promises, habits, struggles) or closes, found by rules."""
     found: dict[tuple[str, str], TodoAnswer] = {}
     for clause in split_clauses(text):
         for todo in (*closed_todos(clause, text, open_todos), *_new_todos(clause, text)):
@@ -141,7 +141,7 @@ def extract_todos(text: str, open_todos: Sequence[str] = ()) -> list[TodoAnswer]
 
 
 def _new_todos(clause: Clause, message: str) -> Iterator[TodoAnswer]:
-    """Yield the todo that a clause of the message opens, if any: a promise first, else a struggle."""
+    """Yield the todo that a clause opens, if any: a promise, else a struggle."""
     quote = message[clause.start : clause.start + len(clause.text)].strip()
     if is_promise(clause):
         for promise in PROMISES:

@@ -10,7 +10,7 @@ from mnemon.memory.offline.vocabulary import phrase_alternatives
 
 
 def compile_phrases(entries: str) -> re.Pattern[str]:
-    """Return a pattern that finds any of the phrases as whole words, or any of the regular expressions."""
+    """Return a compiled pattern that finds any of the phrases or regular expressions, as whole words."""
     parts = []
     for line in filter(None, map(str.strip, entries.splitlines())):
         if line.startswith("/") and line.endswith("/") and len(line) > 2:
@@ -159,7 +159,7 @@ def is_statement(clause: Clause) -> bool:
 
 
 def is_own_telling(clause: Clause) -> bool:
-    """Say whether the person speaks for themselves: no question, no hypothesis, no report, no irony."""
+    """Say whether a clause is the person's own statement or report: no question, hypothesis, hearsay or irony."""
     sentence = HARMLESS.sub(" ", clause.sentence)
     return not any(guard.search(sentence) for guard in (QUESTION, HYPOTHETICAL, REPORTED, IRONIC))
 
@@ -170,5 +170,5 @@ def is_promise(clause: Clause) -> bool:
 
 
 def is_temporary(clause: Clause) -> bool:
-    """Say whether a clause is true for the day only."""
+    """Say whether a clause is true for today only ("I'm tired today")."""
     return TEMPORARY.search(clause.text) is not None

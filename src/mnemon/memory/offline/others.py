@@ -9,8 +9,8 @@ from mnemon.memory.offline.vocabulary import DIETS
 _DIET = "|".join((*DIETS, "coeliac", "celiac", "gluten free"))
 
 
-def _rule(tail: str, attribute: str, fact: FactType = FactType.FACT, **wanted: GroupCheck) -> ExtractionRule:
-    """Return a rule for facts about someone: a person, then this."""
+def _person_rule(tail: str, attribute: str, fact: FactType = FactType.FACT, **wanted: GroupCheck) -> ExtractionRule:
+    """Return an extraction rule for facts about another person: a person's name, then this pattern."""
     return compile_rule(
         rf"{PERSON} {tail}",
         type=MemoryType.PEOPLE,
@@ -23,52 +23,52 @@ def _rule(tail: str, attribute: str, fact: FactType = FactType.FACT, **wanted: G
 
 
 OTHERS: tuple[ExtractionRule, ...] = (
-    _rule(
+    _person_rule(
         rf"(?:still |now |currently )?(?:lives?|is living|are living|is based)(?: \w+)?(?: (?:out|over|up|down"
         rf"|back))? (?:in|near"
         rf"|outside|outside of) {PLACE}{TAIL}",
         "lives_in",
         place=checks.is_place,
     ),
-    _rule(rf"(?:lives|live) [\w ]+? (?:in|near|outside) {PLACE}{TAIL}", "lives_in", place=checks.is_place),
-    _rule(
+    _person_rule(rf"(?:lives|live) [\w ]+? (?:in|near|outside) {PLACE}{TAIL}", "lives_in", place=checks.is_place),
+    _person_rule(
         rf"(?:has |just |recently |have )*(?:moved|relocated)(?: back| out| over| up| down| away)* to (?:an? [\w"
         rf" ]+? in )?{PLACE}{TAIL}",
         "lives_in",
         place=checks.is_place,
     ),
-    _rule(rf"moved into [\w ]+? in {PLACE}{TAIL}", "lives_in", place=checks.is_place),
-    _rule(
+    _person_rule(rf"moved into [\w ]+? in {PLACE}{TAIL}", "lives_in", place=checks.is_place),
+    _person_rule(
         rf"(?:now |still |currently )?(?:works?|is working) (?:at|for) {ORGANIZATION}{TAIL}",
         "employer",
         org=checks.is_organization,
     ),
-    _rule(rf"drives for {ORGANIZATION}{TAIL}", "employer", org=checks.is_organization),
-    _rule(
+    _person_rule(rf"drives for {ORGANIZATION}{TAIL}", "employer", org=checks.is_organization),
+    _person_rule(
         rf"(?:is|was made|became|just became|works as)(?: now| still| currently| also)? (?:an?|the) (?P<x>[\w'"
         rf" -]+?){TAIL}",
         "job",
         x=checks.is_occupation,
     ),
-    _rule(
+    _person_rule(
         rf"is an? (?P<x>[\w' -]+?) (?:at|for|with) {ORGANIZATION}{TAIL}",
         "employer",
         x=checks.is_occupation,
         org=checks.is_named,
     ),
-    _rule(
+    _person_rule(
         r"is (?:now )?(?:the )?(?P<x>(?:ceo|cto|cfo|coo|vp|head|director|founder|president|chair|owner)(?: of| at)"
         r" .+)",
         "job",
     ),
-    _rule(rf"(?P<x>runs an? [\w' -]+?){TAIL}", "job"),
-    _rule(rf"(?P<x>teaches (?!me|us|him|her|you)[\w ]+?){TAIL}", "job"),
-    _rule(
+    _person_rule(rf"(?P<x>runs an? [\w' -]+?){TAIL}", "job"),
+    _person_rule(rf"(?P<x>teaches (?!me|us|him|her|you)[\w ]+?){TAIL}", "job"),
+    _person_rule(
         r"(?P<x>handles|runs|leads|manages|looks after|is responsible for) (?P<what>[\w ,]+)",
         "role",
         what=checks.is_thing,
     ),
-    _rule(
+    _person_rule(
         r"(?:is|just turned|turned|turns)(?: now| already| only)? (?P<age>\d{1,3}|one|two|three|four|five|six"
         r"|seven|eight|nine"
         r"|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty)(?: years? old)?"
@@ -76,44 +76,44 @@ OTHERS: tuple[ExtractionRule, ...] = (
         "age",
         age=checks.is_spoken_age,
     ),
-    _rule(
+    _person_rule(
         rf"(?:is )?(?:also |really |very |severely |deathly )?allergic to (?P<x>[\w ]+?){TAIL}",
         "allergic_to_{x}",
         x=checks.is_allergen,
     ),
-    _rule(rf"(?:can't|cannot) (?:have|eat) (?P<x>[\w ]+?){TAIL}", "does_not_eat_{x}", x=checks.is_food),
-    _rule(
+    _person_rule(rf"(?:can't|cannot) (?:have|eat) (?P<x>[\w ]+?){TAIL}", "does_not_eat_{x}", x=checks.is_food),
+    _person_rule(
         rf"(?:has|have|suffers from|was diagnosed with|just got diagnosed with)(?: got)?(?: (?:an?|severe|mild"
         rf"|chronic|bad"
         rf"|early))* (?P<x>{CONDITION}){TAIL}",
         "has_{x}",
         x=checks.is_lasting_condition,
     ),
-    _rule(
+    _person_rule(
         rf"is (?P<x>asthmatic|diabetic|deaf|blind|autistic|epileptic|dyslexic|retired|pregnant|left-handed){TAIL}",
         "{x}",
     ),
-    _rule(
+    _person_rule(
         rf"(?:is|went|has gone|became|has become|has decided (?:that )?(?:he|she) is|eats|has been)(?: now| also|"
         rf" strictly)?"
         rf" (?:an? )?(?P<x>{_DIET}){TAIL}",
         "diet",
         FactType.PREFERENCE,
     ),
-    _rule(
+    _person_rule(
         rf"(?:has|got|adopted|just got|bought|has got)(?: himself| herself)? (?:an?|two|three|\d) (?:[\w-]+"
         rf" ){{0,3}}?(?P<x>{PET})"
         rf"(?:,? .*)?",
         "has_{x}",
     ),
-    _rule(
+    _person_rule(
         r"plays (?:the )?(?P<x>guitar|piano|violin|cello|drums|flute|bass|saxophone|trumpet|clarinet|trombone|chess"
         r"|tennis"
         r"|soccer|football|basketball|hockey|baseball|rugby|golf)(?:,? .*)?",
         "plays_{x}",
     ),
-    _rule(rf"speaks (?P<x>(?-i:[A-Z])\w+(?:(?:,| and|, and) [A-Z]\w+)*){TAIL}", "speaks_{x}"),
-    _rule(
+    _person_rule(rf"speaks (?P<x>(?-i:[A-Z])\w+(?:(?:,| and|, and) [A-Z]\w+)*){TAIL}", "speaks_{x}"),
+    _person_rule(
         rf"(?:{ADVERB.strip()} )?(?:is obsessed with|is into|is crazy about|loves|likes|enjoys|prefers|hates"
         rf"|dislikes|adores"
         r"|can't stand) (?P<x>[\w' ]+)",
@@ -121,15 +121,15 @@ OTHERS: tuple[ExtractionRule, ...] = (
         FactType.PREFERENCE,
         x=checks.is_thing,
     ),
-    _rule(rf"is from {PLACE}{TAIL}", "from", place=checks.is_place),
-    _rule(
+    _person_rule(rf"is from {PLACE}{TAIL}", "from", place=checks.is_place),
+    _person_rule(
         rf"(?:is studying|studies|is doing|is majoring in) (?P<x>(?!hard|the |it|a lot|well|ok|fine|great|her"
         rf"|his)[\w ]+?)"
         rf"(?: at .+)?{TAIL}",
         "studies",
         x=checks.is_study,
     ),
-    _rule(r"is an? (?P<x>(?:freshman|sophomore|junior|senior|student)) at .+", "studies"),
+    _person_rule(r"is an? (?P<x>(?:freshman|sophomore|junior|senior|student)) at .+", "studies"),
     compile_rule(
         rf"(?:(?:my|our) (?P<kin>{ROLE})|(?P<name>(?-i:[A-Z])\w+))(?:'s) (?:birthday|bday)(?: is|'s)(?: on)?"
         rf" (?P<date>.+?)",

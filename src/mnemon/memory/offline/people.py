@@ -53,7 +53,7 @@ NAMED_KIN = compile_rule(
 
 
 def _person_rule(tail: str, attribute: str, fact: FactType = FactType.FACT, **wanted: GroupCheck) -> ExtractionRule:
-    """Return a rule for facts about someone: a person at the start of the clause, then this tail."""
+    """Return an extraction rule for facts about another person: a person at the clause's start, then this pattern."""
     return compile_rule(
         rf"{PERSON_PATTERN} {tail}",
         type=MemoryType.PEOPLE,

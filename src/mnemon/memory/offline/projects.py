@@ -30,7 +30,7 @@ _THINGS_IN_ING = frozenset(
 
 
 def is_project(caught: str, clause: Clause) -> bool:
-    """Say whether a caught text is something that is made: not a pronoun, a day, or a mere activity."""
+    """Say whether a matched text is something that is made: no pronoun, no day, and no mere activity."""
     words = shorten_object(caught).lower().split()
     if words in ([], ["project"], ["thing"], ["app"]) or len(words) > 6 or NOT_PROJECTS & set(words):
         return False
@@ -41,7 +41,7 @@ def is_project(caught: str, clause: Clause) -> bool:
 def _project_rule(
     pattern: str, attribute: str | None = None, entity: str | None = "project:{what}", **wanted: GroupCheck
 ) -> ExtractionRule:
-    """Return a rule for facts about something the person works on."""
+    """Return an extraction rule for facts about something the person works on."""
     return compile_rule(
         pattern, type=MemoryType.PROJECT, attribute=attribute, entity=entity, checks={"what": is_project, **wanted}
     )

@@ -43,7 +43,7 @@ class PromiseRule:
 
 
 def _compile_promise(pattern: str, kind: TodoKind) -> PromiseRule:
-    """Return a rule whose pattern must match a whole clause, whatever its case, and what kind of todo it opens."""
+    """Return a rule whose pattern must match a whole clause, in any case, and which opens this kind of todo."""
     return PromiseRule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), kind=kind)
 
 

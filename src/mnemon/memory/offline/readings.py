@@ -98,8 +98,8 @@ class ClauseReading:
     """What follows it in its sentence."""
 
     @property
-    def stands(self) -> bool:
-        """Say whether what follows leaves the statement as it is: no correction, no doubt, no "right?"."""
+    def is_intact(self) -> bool:
+        """Say whether the rest of the sentence leaves the statement intact: no correction, no doubt, no "right?"."""
         if _SPOILED.search(self.rest):
             return False
         return "?" not in self.rest or _ASKED.search(self.rest) is not None
@@ -128,7 +128,7 @@ def mentioned_people(text: str, offset: int = 0) -> list[MentionedPerson]:
 def read_sentence(
     sentence: Sentence, before: list[MentionedPerson], known: frozenset[str] = frozenset()
 ) -> Iterator[list[ClauseReading]]:
-    """Yield for each clause of a sentence its readings, the longest first.
+    """Yield, for each clause of a sentence, the ways to read it as a statement, the longest first.
 
     `before` are people mentioned earlier in the message, `known` first names of people on record, in lower case.
     """
@@ -137,7 +137,7 @@ def read_sentence(
 
 
 def _read_clauses(sentence: Sentence, before: list[MentionedPerson]) -> Iterator[list[ClauseReading]]:
-    """Yield for each clause of a sentence its readings, the longest first."""
+    """Yield, for each clause of a sentence, the ways to read it as a statement, the longest first."""
     breaks = list(islice(_BREAK.finditer(sentence.text), 4 * MOST_STARTS))
     starts = [0, *(one.end() for one in breaks)]
     people = [*before, *mentioned_people(sentence.text, sentence.start)]
@@ -149,30 +149,36 @@ def _read_clauses(sentence: Sentence, before: list[MentionedPerson]) -> Iterator
             subject = (start, found[0])
         if short := _CONTRACTED.match(text):
             rest, at = start + short.end(), sentence.start + start
-            yield [_taken_over(sentence, start, rest, end, at, f"{short['who']} is") for end in ends if end > rest]
+            yield [
+                _reading_with_subject(sentence, start, rest, end, at, f"{short['who']} is")
+                for end in ends
+                if end > rest
+            ]
         pronoun = _PRONOUN.match(text)
         if pronoun and pronoun["who"].lower() != "they":
             who = _antecedent(pronoun["who"].lower(), people, sentence.start + start)
             if who is not None:
                 rest, verb = start + pronoun.end(), " is" if pronoun["is"] else ""
                 yield [
-                    _taken_over(sentence, start, rest, end, who.start, who.text + verb) for end in ends if end > rest
+                    _reading_with_subject(sentence, start, rest, end, who.start, who.text + verb)
+                    for end in ends
+                    if end > rest
                 ]
         elif start == 0 or found is not None or _OWN.match(text) or text[:1].isupper() or text[:4].lower() == "the ":
-            yield [_plain(sentence, start, end) for end in ends]
-            yield from _mended(sentence, start)
+            yield [_reading_as_written(sentence, start, end) for end in ends]
+            yield from _self_corrections(sentence, start)
         elif subject is not None and _PREDICATE.match(text) and _joins_predicates(sentence.text[:start]):
             at = sentence.start + subject[0]
-            yield [_taken_over(sentence, start, start, end, at, subject[1]) for end in ends]
+            yield [_reading_with_subject(sentence, start, start, end, at, subject[1]) for end in ends]
 
 
 def _joins_predicates(before: str) -> bool:
-    """Say whether the words before a clause join what it says to the subject of the clause before it."""
+    """Say whether a conjunction or comma before a clause lets it share the previous clause's subject."""
     return re.search(r"(?:\band|\bbut|,)\s*(?:also |then |now )?$", before, re.IGNORECASE) is not None
 
 
 def _clause_ends(sentence: Sentence, breaks: list[re.Match[str]], start: int) -> list[int]:
-    """Return where a clause may end: before the next clause that has a subject of its own, or at a break before it."""
+    """Return the possible ends of a clause, longest first: breaks up to the next clause with a subject of its own."""
     ends: list[int] = []
     for one in breaks:
         if one.start() <= start:
@@ -185,20 +191,24 @@ def _clause_ends(sentence: Sentence, breaks: list[re.Match[str]], start: int) ->
     return [*ends[:-1][: MOST_ENDS - 1], ends[-1]][::-1]
 
 
-def _plain(sentence: Sentence, start: int, end: int) -> ClauseReading:
-    """Return the reading of a piece of the sentence as it stands."""
+def _reading_as_written(sentence: Sentence, start: int, end: int) -> ClauseReading:
+    """Return the words from start to end of a sentence as a statement, unchanged."""
     text = sentence.text[start:end].rstrip(_CLOSING)[: LONGEST_CLAUSE + 1]
-    return _reading(sentence, start, start + len(text), text, sentence.start + start, verbatim=True)
+    return _make_reading(sentence, start, start + len(text), text, sentence.start + start, verbatim=True)
 
 
-def _taken_over(sentence: Sentence, start: int, rest: int, end: int, quoted_from: int, words: str) -> ClauseReading:
-    """Return the reading of a piece whose subject is taken over from before, from where it is quoted."""
+def _reading_with_subject(
+    sentence: Sentence, start: int, rest: int, end: int, quoted_from: int, words: str
+) -> ClauseReading:
+    """Return a clause as a statement with the subject `words` taken from an earlier clause."""
     piece = sentence.text[rest:end].rstrip(_CLOSING)
-    return _reading(sentence, start, rest + len(piece), f"{words} {piece}", quoted_from, verbatim=False)
+    return _make_reading(sentence, start, rest + len(piece), f"{words} {piece}", quoted_from, verbatim=False)
 
 
-def _reading(sentence: Sentence, start: int, end: int, text: str, quoted_from: int, *, verbatim: bool) -> ClauseReading:
-    """Return a reading whose guards see the sentence up to its end."""
+def _make_reading(
+    sentence: Sentence, start: int, end: int, text: str, quoted_from: int, *, verbatim: bool
+) -> ClauseReading:
+    """Return a clause as a statement that rules can match, with where to quote it and the rest of its sentence."""
     clause = Clause(
         start=sentence.start + start,
         text=text,
@@ -215,8 +225,8 @@ def _reading(sentence: Sentence, start: int, end: int, text: str, quoted_from: i
     )
 
 
-def _mended(sentence: Sentence, start: int) -> Iterator[list[ClauseReading]]:
-    """Yield the readings of a statement that corrects itself: "I live in Austin, I mean Boston"."""
+def _self_corrections(sentence: Sentence, start: int) -> Iterator[list[ClauseReading]]:
+    """Yield the corrected readings of a statement that corrects itself: "I live in Austin, I mean Boston"."""
     found = _MENDED.search(sentence.text, start)
     if found is None or found["new"].startswith("\x00"):
         return
@@ -225,11 +235,11 @@ def _mended(sentence: Sentence, start: int) -> Iterator[list[ClauseReading]]:
     end = found.start("new") + len(new)
     for kept in range(len(said) - 1, max(0, len(said) - 4), -1):
         text = f"{' '.join(said[:kept])} {new}"
-        yield [_reading(sentence, start, end, text, sentence.start + start, verbatim=False)]
+        yield [_make_reading(sentence, start, end, text, sentence.start + start, verbatim=False)]
 
 
 def _antecedent(pronoun: str, people: list[MentionedPerson], at: int) -> MentionedPerson | None:
-    """Return whom a pronoun stands for: the one person mentioned before it whom it fits; None if that is not clear."""
+    """Return the one person mentioned earlier whom a pronoun can stand for; None if none or several can."""
     before = [one for one in people if one.start < at]
     if not before or pronoun == "they":
         return None

@@ -69,8 +69,8 @@ _OWN_WORDS = re.compile(
 _NOT_REALLY = re.compile(r"\b(?:by mistake|yet|almost|nearly|half|forgot|halfway|partly)\b", re.IGNORECASE)
 
 
-def _reports(clause: Clause) -> Iterator[tuple[str, Report]]:
-    """Yield what a clause reports, each way it can be read, with whether it is `done` or `drop`."""
+def _reports_in_clause(clause: Clause) -> Iterator[tuple[str, Report]]:
+    """Yield each reading of a clause as a report that something is done or called off (`done`, `drop`)."""
     text = clause.text
     off, dropped = _OFF.search(text), DROPPED_PATTERN.search(text)
     if off or dropped:
@@ -90,18 +90,18 @@ def _reports(clause: Clause) -> Iterator[tuple[str, Report]]:
             yield "done", make_report(match["verb"], match["rest"])
 
 
-def _fitting(clause: Clause, open_todos: Sequence[str]) -> tuple[str, list[str]] | None:
-    """Return whether a clause closes todos as done or dropped, and which it may mean; None if it closes none."""
+def _closable_todos(clause: Clause, open_todos: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return `done` or `drop` and the open todos that a clause may close; None if it closes none."""
     readable = [one for one in open_todos if len(one) <= LONGEST_DEED]
-    for op, report in _reports(clause):
+    for op, report in _reports_in_clause(clause):
         if meant := fitting_todos(report, readable):
             return op, meant
     return None
 
 
 def closed_todos(clause: Clause, message: str, open_todos: Sequence[str]) -> Iterator[TodoAnswer]:
-    """Yield the closing of the one open todo that a clause says is done or called off."""
-    fitting = _fitting(clause, open_todos)
+    """Yield the closing of the one open todo that a clause says is done or called off; nothing if unclear."""
+    fitting = _closable_todos(clause, open_todos)
     if fitting is not None and len(fitting[1]) == 1:
         quote = message[clause.start : clause.start + len(clause.text)].strip()
         yield TodoAnswer(op="drop" if fitting[0] == "drop" else "done", content=fitting[1][0], quote=quote)
@@ -109,6 +109,6 @@ def closed_todos(clause: Clause, message: str, open_todos: Sequence[str]) -> Ite
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def unclear_closings(text: str, open_todos: Sequence[str] = ()) -> list[list[str]]:
-    """Return the todos of which a message reports one as done or called off, where it is not clear which."""
-    fitting = (_fitting(clause, open_todos) for clause in split_clauses(text)) if open_todos else ()
+    """Return, for each report that could close several open todos, the todos it may mean."""
+    fitting = (_closable_todos(clause, open_todos) for clause in split_clauses(text)) if open_todos else ()
     return [one[1] for one in fitting if one is not None and len(one[1]) > 1]

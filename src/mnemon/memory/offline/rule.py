@@ -43,14 +43,14 @@ class ExtractionRule:
 
 
 def compile_rule(pattern: str, **rest: object) -> ExtractionRule:
-    """Return an extraction rule whose pattern must match to the end and ignores case unless it says otherwise."""
+    """Return an extraction rule whose pattern must match the whole clause, ignoring case unless it says otherwise."""
     # `\Z`, not `$`, which would also match before a final newline.
     return ExtractionRule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), **rest)  # type: ignore[arg-type]
 
 
 @reads_outside_text_up_to(LONGEST_CLAUSE)
 def shorten_object(caught: str) -> str:
-    """Return the words of a caught text that name a thing, without articles before and additions after."""
+    """Return the words of a matched text that name a thing, without leading articles and trailing additions."""
     short = _CUT.sub("", caught.strip())
     while (bare := _LEADING.sub("", short)) != short:
         short = bare
@@ -58,7 +58,7 @@ def shorten_object(caught: str) -> str:
 
 
 def fill_attribute(template: str, found: re.Match[str]) -> str | None:
-    """Return the attribute that a rule's template gives with its groups' slugs; None if empty or too long."""
+    """Return the attribute name that a rule's template gives for a match; None if it is empty or too long."""
     values = {name: make_slug(shorten_object(caught)) for name, caught in found.groupdict().items() if caught}
     try:
         attribute = template.format_map(values)

@@ -74,6 +74,6 @@ TRAITS = (
 
 
 def phrase_alternatives(entries: str) -> str:
-    """Return the phrases, several a line and separated by `/`, as alternatives of a pattern, in order."""
+    """Return the phrases, separated by `/` or line ends, as alternatives of a regular expression, in order."""
     lines = filter(None, map(str.strip, entries.splitlines()))
     return "|".join(phrase.strip() for line in lines for phrase in line.split(" / "))

@@ -85,7 +85,7 @@ class SearchIndex:
         return self.columns.bytes + self.vectors.nbytes + len(self.entries) * _ENTRY_BYTES + words
 
     def fill(self, entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> None:
-        """Fill an empty index with these entries; the result is that of `put_entry` for each, but faster."""
+        """Add all entries to an empty index, faster than `put_entry` for each but with the same result."""
         added = [entry for entry, _ in entries]
         self.columns.extend(len(added), **self._column_values(added))
         self.entries += added
@@ -191,8 +191,8 @@ class SearchIndex:
             self._around = around  # only when finished: another thread may be reading
         return self._around
 
-    def spread_values(self, values: np.ndarray) -> np.ndarray:
-        """Return each row's value plus its neighbours' weighted values."""
+    def with_neighbour_values(self, values: np.ndarray) -> np.ndarray:
+        """Return each row's value plus a share of the values of its neighbours in the conversation."""
         spread = values.copy()
         for step, rows in self.neighbour_rows().items():
             spread += values.dtype.type(NEIGHBOUR_WEIGHTS[step]) * values[rows]
@@ -201,7 +201,7 @@ class SearchIndex:
     def document_lengths(self) -> np.ndarray:
         """Return the number of words in each live row, with its neighbours' shares, for BM25."""
         if self._lengths is None:
-            self._lengths = self.spread_values(self.columns["length"] * self.columns["alive"])
+            self._lengths = self.with_neighbour_values(self.columns["length"] * self.columns["alive"])
         return self._lengths
 
     def claim_groups(self) -> ClaimGroups:
@@ -320,7 +320,7 @@ class SearchIndex:
         self._clear_caches()
 
     def _count_speaker(self, entry: IndexEntry, rows: int) -> None:
-        """Add this many rows, or take them off, to the count of the entry's speaker."""
+        """Add this many rows, or subtract them if negative, to the count of the entry's speaker."""
         if entry.speaker is not None:
             self.heard[entry.speaker] += rows
 
@@ -385,7 +385,7 @@ class SearchIndex:
         self._clear_caches()
 
     def _is_neighbour(self, one: ThreadPosition, two: ThreadPosition) -> bool:
-        """Say whether two rows that follow each other in a thread belong to one conversation."""
+        """Say whether two consecutive rows of a thread belong to one conversation."""
         # All quoting memories share one thread, so there a gap in time separates conversations.
         return self._entry_at(one[1]).thread != QUOTE_THREAD or two[0][0] - one[0][0] <= CONVERSATION_GAP
 

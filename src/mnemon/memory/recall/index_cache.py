@@ -213,7 +213,7 @@ class IndexCache:
 
     @contextmanager
     def _change_in_place(self, key: CacheKey, index: PersonIndex) -> Iterator[None]:
-        """Cache the index after the block has changed it (without an await); drop it if the block fails."""
+        """Run the block that changes the index, then cache the index again; drop it if the block fails."""
         try:
             yield
         # Also on cancellation: a half-changed index must never be used again.
@@ -243,7 +243,7 @@ class IndexCache:
         return held
 
     def _keep_index(self, key: CacheKey, index: PersonIndex) -> None:
-        """Cache a person's index and drop the least recently used ones until all fit; note one that never fits."""
+        """Cache a person's index, and drop the least recently used ones until all fit; remember one that never fits."""
         self._drop_index(key)
         size, room = index.bytes, self.megabytes * MEGABYTE
         if size > room:

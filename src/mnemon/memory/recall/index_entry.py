@@ -82,7 +82,7 @@ def entry_of_message(
     content: str,
     at: datetime,
 ) -> IndexEntry:
-    """Return the search index's entry of a message: its words, speaker, thread and times."""
+    """Return the search index's entry for a message: its words, speaker, thread and times."""
     speaker, text = (name, content) if name else _split_speaker(content)
     words = indexed_terms(text)
     return IndexEntry(
@@ -163,7 +163,7 @@ def _split_speaker(content: str) -> tuple[str | None, str]:
 
 
 def _fold_name(name: str | None) -> str | None:
-    """Return a speaker's name case-folded, with single spaces; None for none."""
+    """Return a speaker's name case-folded, with single spaces; None stays None."""
     return " ".join(name.casefold().split()) or None if name else None
 
 
@@ -174,7 +174,7 @@ def _cached_heading(speaker: str, year: int, month: str, day: int) -> tuple[str,
 
 
 def _heading_terms(speaker: str | None, at: datetime) -> tuple[str, ...]:
-    """Return the stems of the date and the speaker's name, as they precede a line in a transcript."""
+    """Return the stems of the date and the speaker's name, to be indexed with a message."""
     # Cached: all messages of a speaker on one day share their heading.
     return _cached_heading(speaker or "", at.year, _MONTHS[at.month - 1], at.day)
 

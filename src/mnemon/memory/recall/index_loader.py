@@ -40,7 +40,7 @@ class RowCache:
         """Whether all of the person's memories were read, because they are few."""
 
     def get_row(self, thing_id: str, revision: int) -> RecallItem | None:
-        """Return the cached memory or message as of this revision; None if it is not cached or was changed since."""
+        """Return the cached memory or message if it is of this revision; None if it is absent or older."""
         row = self._held.get(thing_id)
         return row if row is not None and row.revision == revision else None
 
@@ -87,7 +87,7 @@ class IndexDelta:
     """The latest messages themselves: what was just said is often found next."""
 
     def split_at(self, own: int) -> "tuple[IndexDelta, IndexDelta]":
-        """Return the index's changes written before the revision, and those written from it on."""
+        """Return the changes written before the revision, and those written since."""
         older = IndexDelta(
             entries=[one for one in self.entries if one[0].revision < own],
             gone=[one for one in self.gone if one[1] < own],
@@ -115,7 +115,7 @@ class PersonDelta:
         return bool(some.entries or some.gone or some.vectors or self.messages.gone or self.messages.vectors)
 
     def split_at(self, own: int) -> "tuple[PersonDelta, PersonDelta]":
-        """Return what others committed, and what this transaction wrote, whose first revision is `own`."""
+        """Return the changes that others committed, and those of this transaction, from the revision `own` on."""
         (old, new), (older, newer) = self.memories.split_at(own), self.messages.split_at(own)
         return PersonDelta(memories=old, messages=older), PersonDelta(memories=new, messages=newer)
 
@@ -260,7 +260,7 @@ def _message_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
 
 
 def _found_message(row: tuple[Any, ...], scope: Scope) -> FoundMessage:
-    """Return a tuple of the statements that read messages as a FoundMessage."""
+    """Return a row of a messages statement as a FoundMessage."""
     name, revision, _, session_id, role, speaker, content, at, turn_id, _ = row
     return FoundMessage(
         id=name,

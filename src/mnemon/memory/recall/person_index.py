@@ -81,7 +81,7 @@ class PersonIndex:
 def build_person_index(
     held: PersonIndex | None, rows: ChangedRows, aliases: Aliases, version: IndexVersion
 ) -> PersonIndex:
-    """Return a new index of the person from the held one and the changed rows, without removed ones."""
+    """Return a new index of the person from the cached one and the changed rows, without removed rows."""
     delta, old = delta_of(rows), held or PersonIndex(version=version)
     return PersonIndex(
         memories=_merge_index(old.memories, delta.memories),

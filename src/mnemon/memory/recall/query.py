@@ -149,7 +149,7 @@ def parse_query(text: str) -> ParsedQuery:
 
 
 def _side_asked(text: str) -> int:
-    """Return whom a query's pronouns mean: 1 the person who asks, 2 the assistant, 0 both or neither."""
+    """Return whom a query's pronouns mean: 1 the person asking, 2 the assistant, 0 both or neither."""
     remainder = _COURTESY.sub(" ", text)
     first, second = _FIRST_PERSON.search(remainder) is not None, _SECOND_PERSON.search(remainder) is not None
     return 0 if first == second else 1 if first else 2

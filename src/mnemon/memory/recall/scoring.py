@@ -162,7 +162,7 @@ class _JoinedColumns:
     """The columns of several indexes, concatenated."""
 
     def __init__(self, views: Sequence[IndexView]) -> None:
-        """Keep the search indexes of the views, in order."""
+        """Keep the search indexes of the views, in order, to read their columns as one."""
         self._indexes = [one.index for one in views]
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -209,7 +209,9 @@ def _rows_with_term(one: IndexView, word: str) -> tuple[np.ndarray, np.ndarray]:
 def _view_lengths(one: IndexView) -> np.ndarray:
     """Return the number of words of each row of a view, with its neighbours' shares."""
     return (
-        one.index.document_lengths() if one.whole else one.index.spread_values(one.index.columns["length"] * one.wanted)
+        one.index.document_lengths()
+        if one.whole
+        else one.index.with_neighbour_values(one.index.columns["length"] * one.wanted)
     )
 
 
@@ -225,7 +227,7 @@ def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, wa
         return plain
     starts = np.cumsum([0, *(len(one.wanted) for one in views)])
     spread = [
-        one.index.spread_values(plain[start : start + len(one.wanted)])
+        one.index.with_neighbour_values(plain[start : start + len(one.wanted)])
         for one, start in zip(views, starts, strict=False)
     ]
     share = np.float32(neighbour_share(_average_words(views)))
@@ -250,7 +252,7 @@ def _cosine_scores(index: SearchIndex, vector: np.ndarray, known: np.ndarray) ->
 def _speaker_scores(
     views: Sequence[IndexView], columns: _JoinedColumns, question: ParsedQuery
 ) -> dict[str, np.ndarray]:
-    """Return for each row whether the speaker asked about said it; without one, whether the person did.
+    """Return for each row whether the speaker whom the query asks about said it; else whether the person did.
 
     Nothing is scored when the query names several speakers.
     """

@@ -70,7 +70,7 @@ class RecallCounter:
         return since is None or abs(now - since) >= WRITE_INTERVAL
 
     def note_recalls(self, scope: Scope, now: datetime, number: int = 1) -> None:
-        """Count recalls of an organization without writing them."""
+        """Count recalls of an organization in memory, without writing them."""
         self._waiting[scope.org_id, now.astimezone(UTC).date()] += number
 
     async def recalls_by_day(self, tx: Tx, scope: Scope, since: date) -> dict[date, int]:
@@ -133,7 +133,7 @@ async def search(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
 
 
 async def search_each(tx: Tx, scope: Scope, queries: Sequence[RecallQuery]) -> list[RecallResult]:
-    """Return the results of several searches over one person with vectors of one model; rows are read together."""
+    """Return the results of several searches over one person, reading their rows together."""
     cache = tx.attached.get_or_create(IndexCache)
     await tx.attached.get_or_create(RecallCounter).count_recalls(tx, scope, len(queries))
     if all(map(_may_use_index, queries)):
@@ -161,7 +161,7 @@ async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResu
 def _rank_candidates(
     candidates: Sequence[store.CandidateBatch], query: RecallQuery, aliases: Aliases, now: datetime
 ) -> tuple[index_search.FusedRanking, ShownClaims, dict[str, RecallItem]]:
-    """Return the best of the rows SQL read, the same with their claims, and all rows by id."""
+    """Return the ranking of the rows read in SQL, the ranking with claims, and all rows by id."""
     candidate_rows = [(one, batch.are_claims) for batch in candidates for one in batch.read_all()]
     items = {one.thing.id: one.thing for one, _ in candidate_rows}
     groups = group_claims(one for one in items.values() if isinstance(one, StoredMemory))
@@ -251,7 +251,7 @@ async def _load_cards(
     items: dict[str, RecallItem],
     aliases: Aliases,
 ) -> list[Card]:
-    """Return cards of the entities that the shown memories mention; for a past time, from the memories held then."""
+    """Return cards of the entities that the shown memories mention; for a past time, from the memories of that time."""
     keys = entity_keys_of(shown, aliases.resolve)
     if query.as_of is None:
         stored = {member for key in keys for member in aliases.member_keys(key)}

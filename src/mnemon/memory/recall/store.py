@@ -55,7 +55,7 @@ class CandidateBatch(NamedTuple):
 
 
 async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
-    """Return the memories nearest by cosine, all without a vector yet, and the claims beside held facts."""
+    """Return the memories nearest by cosine, all without a vector yet, and claims beside the facts they contradict."""
     params = candidate_params(scope, query)
     near, waiting, claims = await tx.gather(
         tx.fetch_all(SQL["nearest"], **params, most=most),
@@ -77,7 +77,7 @@ async def every_memory(tx: Tx, scope: Scope, query: RecallQuery) -> list[Candida
 
 
 async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """Return all memories as they were held at the query's time, as candidates."""
+    """Return all memories as they were at the query's time, as candidates."""
     params = {**candidate_params(scope, query), "as_of": query.as_of}
     current = await tx.fetch_all(SQL["candidates_as_of"], **params)
     past = await tx.fetch_all(SQL["versions_as_of"], **params)
@@ -199,7 +199,7 @@ async def list_left_out(tx: Tx, scope: Scope, query: RecallQuery, *, most: int =
 
 
 def left_out_reason(memory: StoredMemory, scope: Scope, query: RecallQuery) -> LeftOutReason:
-    """Return why a memory was not ranked; that it is another persona's comes before every other reason."""
+    """Return why recall left this memory out; "of another persona" comes before every other reason."""
     if memory.persona_id not in (None, scope.persona_id):
         return LeftOutReason.OTHER_PERSONA
     if memory.status is ArchiveStatus.ARCHIVED and (query.as_of is None or memory.valid_from <= query.as_of):

@@ -27,7 +27,7 @@ _LEAST_SIMILARITY = 0.5
 
 @reads_outside_text
 def printable_name(origin: str) -> str:
-    r"""Return a source's name with every unprintable character escaped, like `\n` or `\x1b`."""
+    r"""Return a source's name with every unprintable character escaped, such as `\n` or `\x1b`."""
     if origin.isprintable():
         return origin
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in origin)

@@ -35,7 +35,7 @@ class Utterance:
 def held_without_source(
     rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
 ) -> dict[MemoryPlace, StoredMemory]:
-    """Return what would be stored under a key if this source had never spoken: a replay of the others."""
+    """Return, by replaying all other statements, what would be stored if this source had never spoken."""
     statements = sorted(_utterances_without(rows, past, origin), key=lambda one: (one.at, one.place))
     if not statements:
         return {}
@@ -88,7 +88,7 @@ def _utterances_without(
 
 
 def restored_numbers(row: StoredMemory, past: Sequence[MemoryVersion]) -> frozenset[int]:
-    """Return which of the row's states an earlier withdrawal restored, so that they are no statements of their own.
+    """Return the numbers of the states that a withdrawal restored, which are no statements of their own.
 
     Such a state follows a withdrawn one, repeats what its source had said before, and starts when the withdrawn one or
     that earlier statement did. A statement that was made anew starts at a time of its own.
@@ -111,7 +111,7 @@ def _says_same(one: MemoryVersion, state: StoredMemory | MemoryVersion) -> bool:
 
 
 def _times_since_restore(row: StoredMemory, past: Sequence[MemoryVersion], restored: frozenset[int]) -> set[datetime]:
-    """Return when the source last said what was restored, if that was since; its earlier statements are in the past."""
+    """Return when the source last said a restored text, if that was after the withdrawal; else nothing."""
     known = [one for one in past if one.number not in restored and _says_same(one, row)]
     before = max((max(one.valid_from, one.recorded_at) for one in known), default=row.valid_from)
     return {row.stated_at} if row.stated_at > max(before, row.valid_from) else set()
@@ -130,7 +130,7 @@ def _utterance_times(
 
 
 def _build_utterance(row: StoredMemory, statement: StoredMemory | MemoryVersion, at: datetime, place: int) -> Utterance:
-    """Return a memory's current or past text as one statement made at this time."""
+    """Return a memory's current or past text as a statement made at this time, ready to be replayed."""
     return Utterance(
         at=at,
         place=place,

@@ -60,7 +60,7 @@ class WithdrawalSurvivor:
         return CarriedRecords(subject=self.subject, at=at, found=self._found, gap=self._gap, rows=rows)
 
     def take_over(self, records: CarriedRecords) -> None:
-        """Add the withdrawals that an unfinished restore kept, and go by what it knew of gaps."""
+        """Merge in the withdrawals of an earlier, unfinished restore, and what that one knew of gaps."""
         there = set(self._known)
         kept = (PastWithdrawal(**json.loads(row)) for row in records.rows)
         self._known += [one for one in kept if one not in there]

@@ -151,7 +151,7 @@ RecordWithdrawal = Callable[[Tx, Scope, str], None]
 
 
 async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: RecordWithdrawal) -> Withdrawal:
-    """Withdraw the source for every person it spoke about; return a receipt that sums up the parts.
+    """Withdraw the source for every person it spoke about; return one receipt that sums up all of them.
 
     Each person is a transaction of their own: after an interruption those that were done stay done, and the next call
     continues with the others. Every person's part is recorded under the receipt's id.

@@ -45,7 +45,7 @@ def withdrawal_changes(
     facts = {persona: one for (persona, _), one in remaining.items() if one.claim_of is None}
     # In the replay too, a claim may have ended because it contradicts nothing.
     standing = [one for one in remaining.values() if one.status is ArchiveStatus.ACTIVE]
-    claims = {_voice_key(one): one for one in standing if one.claim_of is not None}
+    claims = {_claimant_key(one): one for one in standing if one.claim_of is not None}
     key = next((one.claim_of or one.memory_key for one in rows), "")
     if not plan.is_consistent(facts):
         return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
@@ -54,9 +54,9 @@ def withdrawal_changes(
         plan.settle_fact(persona, key, facts.get(persona))
     for row in rows:
         if row.claim_of is not None and row.id not in plan.settled:
-            plan.settle_claim(row, claims.pop(_voice_key(row), None))
+            plan.settle_claim(row, claims.pop(_claimant_key(row), None))
     for row in plan.settled_rows:
-        claims.pop(_voice_key(row), None)
+        claims.pop(_claimant_key(row), None)
     known = {(one.persona_id, one.memory_key) for one in rows}
     repeated = {one.origin for some in past.values() for one in some if one.is_repeat}
     new_claims = [
@@ -66,8 +66,8 @@ def withdrawal_changes(
     return plan.changes
 
 
-def _voice_key(one: StoredMemory) -> tuple[str | None, str, str]:
-    """Return what tells whose claim it is: persona, trust and source."""
+def _claimant_key(one: StoredMemory) -> tuple[str | None, str, str]:
+    """Return the key that groups claims by who makes them: persona, trust and source."""
     return one.persona_id, one.trust, one.origin.casefold()
 
 
@@ -77,7 +77,7 @@ class _WithdrawalPlan:
     def __init__(
         self, rows: Sequence[StoredMemory], past: PastVersions, origin: str, *, at: datetime, revision: int
     ) -> None:
-        """Take the memories under one key with their versions, and the source that is withdrawn."""
+        """Keep the memories under one key with their versions, and the source to withdraw."""
         self._rows = rows
         self._past = past
         self._origin = origin
@@ -88,11 +88,11 @@ class _WithdrawalPlan:
         self.settled_rows: list[StoredMemory] = []
 
     def withdraw_row(self, row: StoredMemory) -> MemoryChange | None:
-        """Return what the withdrawal changes in one memory by itself; None if the source said nothing there."""
+        """Return the change that withdrawing the source makes to this memory alone; None if it said nothing there."""
         return withdrawal_change(row, self._past.get(row.id, ()), self._origin, at=self._at, revision=self._revision)
 
     def is_consistent(self, left: Mapping[str | None, StoredMemory]) -> bool:
-        """Say whether the other sources' active memories are what replaying their statements gives.
+        """Say whether replaying the other sources' statements gives the memories that are active.
 
         They are not where a less trusted source replaced a more trusted one, before trust had an order.
         """
@@ -157,14 +157,14 @@ class _WithdrawalPlan:
                 for one in self._rows
                 if one.claim_of is not None
                 and (one.status is ArchiveStatus.ACTIVE or one.is_set_aside)
-                and _voice_key(one) == _voice_key(remaining)
+                and _claimant_key(one) == _claimant_key(remaining)
                 and has_same_words(one.content, remaining.content)
             ),
             None,
         )
 
     def _release_key(self, row: StoredMemory | None, key: str) -> None:
-        """Rename a withdrawn memory's key, so that the memory that takes its place can have it."""
+        """Rename the key of a withdrawn memory, so that its successor can have that key."""
         if row is None:
             return
         withdrawn_row = row if row.is_withdrawn else _withdraw_memory(row, self._at)
@@ -194,7 +194,7 @@ class _WithdrawalPlan:
         return replace(self._update_change(held), versions=(before, *repeats))
 
     def _keeps_pin(self, row: StoredMemory) -> bool:
-        """Say whether other sources' statements in this place were pinned too, and not only the withdrawn one.
+        """Say whether a source other than the withdrawn one pinned the memory too.
 
         The importance of a pinned row is always critical, so its versions show it.
         """
@@ -278,7 +278,7 @@ def _version_numbers(past: Sequence[MemoryVersion], origin: str) -> tuple[int, .
 
 
 def _emptied_spans(past: Sequence[MemoryVersion], origin: str) -> dict[int, tuple[datetime | None, datetime | None]]:
-    """Return a source's past versions with an empty time span, as they count as never said."""
+    """Return a source's past versions with empty time spans, so that they count as never said."""
     return {
         one.number: (None, one.valid_from)
         for one in past

@@ -54,7 +54,7 @@ _SAME_WORDS = (
 
 
 def _canonical_stems() -> dict[str, str]:
-    """Return for the stem of each further word of a line the stem of the first one."""
+    """Return a map from the stem of each synonym in `_SAME_WORDS` to the stem that represents it."""
     found: dict[str, str] = {}
     for line in _SAME_WORDS:
         first, *others = (stem(word) for word in line.split())
@@ -106,19 +106,19 @@ class Deed:
 
 
 @lru_cache(maxsize=4096)
-def _canonical(word: str) -> str:
-    """Return the one stem that stands for a word and those that mean the same."""
+def _canonical_stem(word: str) -> str:
+    """Return the stem that represents a word and its synonyms."""
     root = stem(_PAST.get(word, word))
     return _CANONICAL.get(root, root)
 
 
 @reads_outside_text_up_to(LONGEST_DEED)
 def deed_of(content: str) -> Deed:
-    """Return the deed that a todo names, without when and how surely it is to be done."""
+    """Return the deed that a todo names, its verb and objects, without time and modality ("tomorrow", "I need to")."""
     text = content[:LONGEST_DEED].replace("’", "'")
     opening = _OPENING.match(text)
     bare = _TIME.sub(" ", text[opening.end() if opening else 0 :])
-    words = [_canonical(word) for word in terms(bare, bare=True) or terms(text, bare=True)]
+    words = [_canonical_stem(word) for word in terms(bare, bare=True) or terms(text, bare=True)]
     return Deed(verb=words[0] if words else "", objects=frozenset(words[1:]) - _NO_OBJECT)
 
 
@@ -140,15 +140,15 @@ class Report:
 
 @reads_outside_text
 def make_report(verb: str, rest: str) -> Report:
-    """Return the report that a verb in the past and its objects give."""
+    """Return what somebody reports as done, from a verb in the past and the words after it."""
     bare = _TIME.sub(" ", rest[:LONGEST_DEED])
-    objects = frozenset(_canonical(word) for word in terms(bare, bare=True)) - _NO_OBJECT
-    return Report(verbs=frozenset(_canonical(word) for word in verb.lower().split()), objects=objects)
+    objects = frozenset(_canonical_stem(word) for word in terms(bare, bare=True)) - _NO_OBJECT
+    return Report(verbs=frozenset(_canonical_stem(word) for word in verb.lower().split()), objects=objects)
 
 
 @reads_outside_text
 def closing_fit(report: Report, content: str) -> float:
-    """Return how well a report fits a todo: 0 if it tells of another deed, 1 if of exactly this one."""
+    """Return how well a report closes a todo: from 0, another deed, to 1, exactly this one."""
     deed = deed_of(content)
     if report.verbs:
         same = deed.verb in report.verbs
@@ -165,7 +165,7 @@ def closing_fit(report: Report, content: str) -> float:
 
 @reads_outside_text
 def fitting_todos(report: Report, contents: Sequence[str]) -> list[str]:
-    """Return the todos that a report may mean: the best one if it is clearly the best, else all that fit as well."""
+    """Return the todos that a report may close: only the best if it is clearly better, else all nearly as good."""
     fits = sorted(((closing_fit(report, content), content) for content in contents), key=lambda one: -one[0])
     best = fits[0][0] if fits else 0.0
     if best < _LEAST_FIT:

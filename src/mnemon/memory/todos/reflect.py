@@ -40,7 +40,7 @@ class TodosSection:
     schema = TODOS_SCHEMA
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Return the section's instructions and the person's open todos, so that they can be closed."""
+        """Return the section's instructions with the person's open todos, so that the model can close them."""
         known = (await store.open_todos(tx, turn.scope))[-_OPEN_SHOWN:]
         # The handle stands for the todo's words: by these it is found again, and the gates read them.
         named = number_handles("T", [todo.content for todo in known])
@@ -56,7 +56,7 @@ class TodosSection:
         )
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """Return what the person promises or reports as done by fixed patterns, without a model; at most 50 todos."""
+        """Return the todos that the person opens or closes, extracted by patterns without a model; at most 50."""
         known: Sequence[Todo] = brief.facts.get("open", ())
         contents = [todo.content for todo in known]
         found = [
@@ -68,12 +68,12 @@ class TodosSection:
         return TodosAnswer(todos=found[:50])
 
     def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
-        """Return for each proposed todo why its quote is not found or does not support it; None where it does."""
+        """Return, for each proposed todo, why its quote is missing or does not support it; None where it does."""
         judged = _judge_quotes(TodosAnswer.model_validate(answer).todos, turn)
         return [one if isinstance(one, str) else None for one in judged]
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """Open and close todos, as of the turn's time, whose quote is in the person's words; reject the others."""
+        """Open and close the todos whose quote supports them, dated at the turn's time; return the rejected others."""
         answers = TodosAnswer.model_validate(answer).todos
         if not answers:
             return SectionResult()
@@ -117,7 +117,7 @@ def _judge_quote(one: TodoAnswer, found: Quotation | None, turn: Turn) -> Quotat
 
 
 async def _add_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation, other_author: OtherAuthor | None) -> str:
-    """Open the proposed todo; return how it counts in the section's result."""
+    """Open the proposed todo, or refresh an equal one; return which, as a word of the section's result."""
     draft = store.NewTodo(
         kind=one.kind or infer_todo_kind(one.content),
         content=one.content,
@@ -134,7 +134,7 @@ async def _add_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation, other
 
 
 async def _close_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> str | Rejection:
-    """Close the todo that is meant; return how it counts in the section's result, or why it is not closed."""
+    """Close the todo that the answer means; return how it counts in the section's result, or why it stays open."""
     if await store.has_closed_todo(tx, turn.scope, turn.id, found.text):
         return "skipped"
     # A turn reflected late must not close a todo that was opened after it.
@@ -152,7 +152,7 @@ async def _close_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> 
 
 
 def _is_about(quote: str, todo: Todo) -> bool:
-    """Say whether the quote mentions the todo's topic, or says that something is over without naming another topic.
+    """Say whether a quote may close the todo: it mentions its topic, or ends something without naming another topic.
 
     Otherwise any words of the person would do as a quote for whoever talks the model into closing a todo.
     """

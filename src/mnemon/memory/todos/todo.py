@@ -102,7 +102,7 @@ def infer_todo_kind(content: str, fact_type: FactType | None = None) -> TodoKind
 
 
 def find_same_todo(kind: TodoKind, content: str, todos: Sequence[Todo]) -> Todo | None:
-    """Return the todo of this kind that names the same deed, however it is worded; None if there is none."""
+    """Return the todo of this kind that names the same deed in whatever words; None if there is none."""
     # The latest one of which it is the very wording comes before one that is only worded otherwise.
     key = todo_key(kind, content)
     alike = [todo for todo in todos if todo.kind is kind and is_same_deed(todo.content, content)]

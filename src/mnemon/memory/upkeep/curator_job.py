@@ -100,7 +100,7 @@ async def _archive_outdated(tx: Tx, scope: Scope, gated: GatedPlan) -> tuple[str
 
 
 async def _fold_fragments(tx: Tx, scope: Scope, fold: Fold, vectors: TextVectors | None) -> StoredMemory:
-    """Store several memories as one that links them (a fold), and archive them as folded; return the one."""
+    """Store several memories as one (a fold), archive them as folded, and return the new memory."""
     (remembered,) = await remember_facts(tx, scope, [_fact_of_fold(fold, tx.now)], vectors=vectors)
     fragments = [one.id for one in fold.memories]
     await archive_memories(tx, scope, fragments, ArchiveReason.FOLDED, note=folded_note(remembered.memory.id))

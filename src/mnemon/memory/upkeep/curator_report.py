@@ -62,7 +62,7 @@ async def load_curator_reports(tx: Tx, scope: Scope, *, most: int) -> list[Curat
 
 
 def _report_of(run: CuratorRun, found: Mapping[str, StoredMemory]) -> CuratorReport:
-    """Return the report of a run from the memories that are still there, by id."""
+    """Return a curator run's report, with those of its memories that still exist."""
     folds = [found[id_] for id_ in dict.fromkeys(run.folded) if id_ in found]
     archived = [found[id_] for id_ in run.archived if id_ in found]
     named = {*run.folded, *run.archived}

@@ -69,12 +69,14 @@ async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
     if row is None:
         return None
     gone = row.pop("gone")
-    return without_forgotten(_spine_of(row), gone)
+    return without_forgotten(spine_from_row(row), gone)
 
 
 async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
     """Return up to `most` versions of the person's spine, newest first."""
-    return [_spine_of(row) for row in await tx.fetch_all(SQL["spines"], **scope.owner_params, before=before, most=most)]
+    return [
+        spine_from_row(row) for row in await tx.fetch_all(SQL["spines"], **scope.owner_params, before=before, most=most)
+    ]
 
 
 async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
@@ -98,7 +100,8 @@ async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequenc
 async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[SpineVersion]:
     """Return the versions of the spine with a line that was made from any of these sources."""
     return [
-        _spine_of(row) for row in await tx.fetch_all(SQL["spines_from"], **scope.owner_params, sources=list(sources))
+        spine_from_row(row)
+        for row in await tx.fetch_all(SQL["spines_from"], **scope.owner_params, sources=list(sources))
     ]
 
 
@@ -136,10 +139,13 @@ async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
 
 async def curator_runs(tx: Tx, scope: Scope, *, most: int) -> list[CuratorRun]:
     """Return up to `most` of the curator's runs over the person's memories, newest first."""
-    return [
-        from_row(CuratorRun, row, rejected=tuple(Rejection(**one) for one in row["rejected"]))
-        for row in await tx.fetch_all(SQL["curator_runs"], **scope.owner_params, most=most)
-    ]
+    rows = await tx.fetch_all(SQL["curator_runs"], **scope.owner_params, most=most)
+    return [curator_run_from_row(row) for row in rows]
+
+
+def curator_run_from_row(row: Row) -> CuratorRun:
+    """Return a row of `curator_runs` as a CuratorRun."""
+    return from_row(CuratorRun, row, rejected=tuple(Rejection(**one) for one in row["rejected"]))
 
 
 def _lines_json(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
@@ -150,7 +156,7 @@ def _lines_json(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _spine_of(row: Row) -> SpineVersion:
+def spine_from_row(row: Row) -> SpineVersion:
     """Return a row of `spines` as a SpineVersion."""
     lines = {
         part: tuple(

@@ -221,7 +221,7 @@ def _task_outcome(task: AgentTask, ended: _ProcessExit) -> TaskOutcome:
 
 
 def _lost_session_event(session_id: str) -> RunEvent:
-    """Return the event that says that this session of the CLI cannot be resumed."""
+    """Return the event that reports that this session of the CLI cannot be resumed."""
     why = f"Session {session_id} is not on this machine; this starts fresh."
     return RunEvent(type=RunEventType.SESSION, data={"lost": session_id, "note": why})
 

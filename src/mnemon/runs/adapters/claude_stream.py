@@ -163,5 +163,5 @@ def _content_text(content: Any) -> str:
 
 
 def _make_event(kind: RunEventType, **data: Any) -> RunEvent:
-    """Return a run event of this kind with this data."""
+    """Return a run event of this type with this data."""
     return RunEvent(type=kind, data=data)
