@@ -50,7 +50,7 @@ async def test_what_the_model_answers_is_stored_read_back_and_scored(
     db: Database, database_url: str, tmp_path: Path
 ) -> None:
     script = Script()
-    expected = {"action": "list_boats", "expected_outcome": "the list is empty", "expected_ids": [],
+    expected: dict[str, Any] = {"action": "list_boats", "expected_outcome": "the list is empty", "expected_ids": [],
                 "expected_type": None, "expected_count": None}  # fmt: skip
     nothing: dict[str, Any] = {"entities": [], "dependencies": [], "claims": [], "items": []}
     script.add_answers(
