@@ -57,7 +57,7 @@ def _ending_of(
 ) -> MemoryAnswer | None:
     """Return the retraction that a clause states; None if it states none, or could end nothing that is held."""
     clause = reading.clause
-    if not 0 < len(clause.text) <= LONGEST_CLAUSE or not reading.stands or not is_own_telling(clause):
+    if not 0 < len(clause.text) <= LONGEST_CLAUSE or not reading.is_intact or not is_own_telling(clause):
         return None
     said = _AFTER.sub(r"\g<sign>", clause.text)
     if not any(_may_end(ending, one) for ending in read_endings(said) for one in held):
