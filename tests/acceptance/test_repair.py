@@ -45,6 +45,7 @@ def test_a_refused_memory_is_mended_and_the_others_are_not_asked_for_again(serve
     assert done["status"] == "done"
     assert contents(client) == {LISBON["content"], VET["content"]}
     assert done["rejected"] == []
+    assert (done["sections"]["memory"]["repaired"], done["sections"]["todos"]["repaired"]) == (1, 0)
     first, second = asked(server)
     assert list((second.schema or {})["properties"]) == ["memories"]
     assert "the quote does not say" in second.prompt
@@ -58,6 +59,7 @@ def test_a_lie_that_is_repeated_stays_refused_and_is_told_once(server: Served, c
     done = reflect(client, server)
     assert contents(client) == {VET["content"]}
     assert [one["what"] for one in done["rejected"]] == [RICH["content"]]
+    assert done["sections"]["memory"]["repaired"] == 0
     assert len(asked(server)) == 2
 
 

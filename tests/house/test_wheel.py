@@ -40,7 +40,7 @@ def test_the_wheel_holds_no_benchmark() -> None:
 
 
 def test_every_statement_template_and_migration_is_in_the_wheel() -> None:
-    suffixes = {".py", ".sql", ".html", ".css", ".js", ".toml"}
+    suffixes = {".py", ".sql", ".html", ".css", ".js", ".toml", ".txt"}
     there = {Path("mnemon", path.relative_to(SOURCE)) for path in SOURCE.rglob("*") if path.suffix in suffixes}
     assert there - wheel_files() == set()
 

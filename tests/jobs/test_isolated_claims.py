@@ -12,7 +12,7 @@ from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.jobs import store
 from mnemon.jobs.isolation import Isolation
-from mnemon.jobs.kind import Attempt, JobKind
+from mnemon.jobs.kind import Attempt, JobKind, SlotGroup
 from mnemon.jobs.runner import Runner
 from mnemon.jobs.work import WorkStatus
 from mnemon.scope import Scope
@@ -29,7 +29,7 @@ class Place:
         self.db, self.clock, self.folder = db, clock, folder
         self.here: list[str] = []
         """Keys that were run in this process."""
-        kinds = [JobKind(name="k", run=self._run), JobKind(name="long", run=self._run, long=True)]
+        kinds = [JobKind(name="k", run=self._run), JobKind(name="long", run=self._run, group=SlotGroup.RUNS)]
         wait = f"while [ ! -e {folder}/go ]; do sleep 0.01; done"
         script = f'read -r order; echo "$order" >> {folder}/begun; echo ready; {wait}; echo over'
         self.runner = Runner(

@@ -13,7 +13,7 @@ from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.errors import Contended, DatabaseDown, ModelDown
 from mnemon.jobs import store
-from mnemon.jobs.kind import Attempt, JobHandler, JobKind
+from mnemon.jobs.kind import Attempt, JobHandler, JobKind, SlotGroup
 from mnemon.jobs.runner import MAX_DEATHS, Runner
 from mnemon.jobs.work import LeaseLost, WorkItem, WorkRetryPolicy, WorkStatus
 from mnemon.scope import Scope
@@ -609,7 +609,7 @@ async def test_long_work_leaves_half_of_the_slots_to_the_rest(db: Database, org:
         running.append(attempt.item.kind)
         await over.wait()
 
-    kinds = {"run": JobKind(name="run", run=wait, long=True), "turn": JobKind(name="turn", run=wait)}
+    kinds = {"run": JobKind(name="run", run=wait, group=SlotGroup.RUNS), "turn": JobKind(name="turn", run=wait)}
     worker = Runner(db, clock, kinds, concurrency=4)
     for number in range(6):
         await put(db, org, "run", str(number))
@@ -630,9 +630,38 @@ async def test_long_work_alone_takes_half_of_the_slots_and_at_least_one(
 
     for number in range(6):
         await put(db, org, "run", str(number))
-    kinds = {"run": JobKind(name="run", run=run, long=True)}
+    kinds = {"run": JobKind(name="run", run=run, group=SlotGroup.RUNS)}
     worker = Runner(db, clock, kinds, concurrency=4)
     assert await worker.claim_and_start() == 2
     assert await worker.drain() == 4
     await put(db, org, "run", "one more")
     assert await Runner(db, clock, kinds, concurrency=1).drain() == 1
+
+
+async def test_when_all_slots_are_taken_each_group_still_runs_one_item(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    running: list[str] = []
+    over = asyncio.Event()
+
+    async def wait(attempt: Attempt) -> None:
+        running.append(attempt.item.kind)
+        await over.wait()
+
+    kinds = {group.value: JobKind(name=group.value, run=wait, group=group) for group in SlotGroup}
+    worker = Runner(db, clock, kinds, concurrency=1)
+    for number in range(3):
+        await put(db, org, SlotGroup.REFLECTION.value, str(number))
+    assert await worker.claim_and_start() == 1
+    assert await worker.claim_and_start() == 0, "reflections wait for each other"
+    for group in SlotGroup:
+        await put(db, org, group.value, "late")
+    assert await worker.claim_and_start() == 3
+    assert await worker.claim_and_start() == 0
+    await asyncio.sleep(0)
+    first = sorted(running)
+    assert worker.presence.worker.slots == 1
+    over.set()
+    await worker.drain()
+    assert first == sorted(group.value for group in SlotGroup)
+    assert await listed(db, org) == []

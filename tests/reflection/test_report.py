@@ -39,6 +39,8 @@ def test_an_applied_section_is_counted_and_its_rejections_are_added() -> None:
     assert both.rejected == (replace(NO, section="memory"), replace(NEVER, section="todos"))
     assert both.sections["memory"].counts == {"stored": 1, "updated": 2, "skipped": 3, "rejected": 1}
     assert BLANK.sections == {}, "the copy is another one"
+    mended = BLANK.with_section("memory", SectionResult(stored=2), repaired=1)
+    assert mended.sections["memory"].counts == {"stored": 2, "repaired": 1}
 
 
 def test_a_section_is_open_until_it_is_applied() -> None:
@@ -62,7 +64,7 @@ def test_the_log_names_counts_and_kinds_of_errors_and_never_an_answer() -> None:
         "agentState", "internal: X", internal=True
     )
     with capture_logs() as lines:
-        log_reflection(made, Usage(input_tokens=3, output_tokens=4, calls=2), seconds=0.25012)
+        log_reflection(made, Usage(input_tokens=3, output_tokens=4, cached_tokens=2, calls=2), seconds=0.25012)
         log_reflection(replace(made, status=ReflectionStatus.DONE), None, seconds=0.0)
     first, second = lines
     assert first == {
@@ -74,6 +76,7 @@ def test_the_log_names_counts_and_kinds_of_errors_and_never_an_answer() -> None:
         "calls": 2,
         "input_tokens": 3,
         "output_tokens": 4,
+        "cached_tokens": 2,
         "ms": 250.1,
     }
     assert (second["log_level"], second["calls"], second["input_tokens"]) == ("info", 0, 0)

@@ -5,7 +5,7 @@ import pytest
 from mnemon.llm.offline import OfflineLlm
 from mnemon.llm.protocol import LlmMessage
 from mnemon.llm.scripted.model import ScriptedLlm
-from mnemon.llm.scripted.script import Script, tool_call_reply, tool_calls_reply
+from mnemon.llm.scripted.script import Script, ScriptedRequest, tool_call_reply, tool_calls_reply
 from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import ModelRequired, RunFailed
 from mnemon.runs.adapters.model import ModelDriver
@@ -113,6 +113,43 @@ async def test_a_model_that_is_down_fails_the_run_and_keeps_what_it_cost() -> No
     with pytest.raises(RunFailed) as caught:
         await ModelDriver(ScriptedLlm(script)).perform_task(task(card=CARDS["decision"]), Seen())
     assert caught.value.usage.calls == 1
+
+
+async def test_a_card_that_is_not_filled_is_asked_for_once_more_with_the_reasons() -> None:
+    script = Script()
+    script.add_answers("Card", {**WAIT, "mood": "good"}, WAIT)
+    given = task(card=CARDS["decision"], access=MemoryAccess.EXTEND)
+    outcome = await ModelDriver(ScriptedLlm(script)).perform_task(given, Seen())
+    assert outcome.answer == WAIT
+    first, second = script.requests_on("Card")
+    assert "`mood` is not a slot of it" in second.prompt
+    assert second.prompt.startswith(first.prompt), "the model's server still holds what was asked first"
+    assert outcome.usage.calls == 3
+    assert [m.role for m in outcome.transcript] == ["user", "assistant", "user", "assistant"]
+
+
+async def test_a_card_is_asked_for_only_twice_and_a_mended_form_not_again() -> None:
+    script = Script()
+    script.set_default_answer("Card", lambda asked: {"summary": "no decision"})
+    await ModelDriver(ScriptedLlm(script)).perform_task(task(card=CARDS["decision"]), Seen())
+    assert len(script.requests_on("Card")) == 2
+    script.set_default_answer("Card", lambda asked: {"Decision": "wait", "summary": "range"})
+    await ModelDriver(ScriptedLlm(script)).perform_task(task(card=CARDS["decision"]), Seen())
+    assert len(script.requests_on("Card")) == 3
+
+
+async def test_a_first_answer_stays_where_the_second_call_fails() -> None:
+    script = Script()
+    half = {"summary": "no decision"}
+
+    def answer_and_go_away(asked: ScriptedRequest) -> dict[str, str]:
+        script.add_fault("error", on="Card", times=None)
+        return half
+
+    script.set_default_answer("Card", answer_and_go_away)
+    outcome = await ModelDriver(ScriptedLlm(script)).perform_task(task(card=CARDS["decision"]), Seen())
+    assert outcome.answer == half
+    assert len(script.requests_on("Card")) == 2
 
 
 @pytest.mark.parametrize("card_type", sorted(CARDS))

@@ -19,7 +19,7 @@ from mnemon.db.database import Database
 from mnemon.errors import ModelDown
 from mnemon.jobs.child import ParentWorker, run_order
 from mnemon.jobs.isolation import ChildOrder, Isolation
-from mnemon.jobs.kind import DEFAULT_TIME_LIMIT, Attempt, JobHandler, JobKind
+from mnemon.jobs.kind import DEFAULT_TIME_LIMIT, Attempt, JobHandler, JobKind, SlotGroup
 from mnemon.jobs.runner import Runner
 from mnemon.logs import configure_logs
 
@@ -80,13 +80,13 @@ def kinds_in(folder: Path) -> dict[str, JobKind]:
 
         return run
 
-    def kind(name: str, *, long: bool = False, limit: timedelta = DEFAULT_TIME_LIMIT) -> JobKind:
-        return JobKind(name=name, run=noting(getattr(works, name)), long=long, time_limit=limit)
+    def kind(name: str, *, group: SlotGroup = SlotGroup.UPKEEP, limit: timedelta = DEFAULT_TIME_LIMIT) -> JobKind:
+        return JobKind(name=name, run=noting(getattr(works, name)), group=group, time_limit=limit)
 
     every = (
         *(kind(name) for name in ("plain", "stepping", "killing", "leaving", "failing")),
         *(kind(name, limit=LIMIT) for name in ("stopping", "holding", "endless")),
-        kind("waiting", long=True),
+        kind("waiting", group=SlotGroup.RUNS),
     )
     return {one.name: one for one in every}
 

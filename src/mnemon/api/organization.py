@@ -24,7 +24,8 @@ class OrganizationIn(ApiModel):
 
     engagement: EngagementSwitch | None = None
     time_zone: Annotated[Text, Field(max_length=100)] | None = Field(
-        None, description="An IANA name such as `Europe/Berlin`; null for UTC."
+        None,
+        description="An IANA name such as `Europe/Berlin`; null for the default of the server (`MNEMON_TIME_ZONE`).",
     )
     instructions: Annotated[Text, Field(max_length=MAX_INSTRUCTIONS_CHARS)] | None = Field(
         None, description="Told to every persona in every prompt."
@@ -37,7 +38,7 @@ class OrganizationOut(ApiModel):
     organization: str
     engagement: EngagementSwitch
     time_zone: str | None
-    """None for UTC."""
+    """None for the server's default."""
     instructions: str
     updated_at: Instant | None
     """None before anything was chosen."""

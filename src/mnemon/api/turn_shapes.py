@@ -214,12 +214,16 @@ class MessageOut(ApiModel):
 
 
 class SectionOut(ApiModel):
-    """What one section of a reflection did; `due` is false where it had nothing to look at."""
+    """What one section of a reflection did; `due` is false where it had nothing to look at.
+
+    `repaired` entries were refused at first, offered back to the model with the reason, and let in.
+    """
 
     stored: int
     updated: int
     skipped: int
     rejected: int
+    repaired: int = 0
     due: bool
     error: str | None = None
 
@@ -252,6 +256,7 @@ class ReflectionOut(ApiModel):
                 updated=one.updated,
                 skipped=one.skipped,
                 rejected=one.rejected,
+                repaired=one.repaired,
                 due=one.due,
                 error=one.error,
             )

@@ -55,6 +55,7 @@ COMMAND_MODULES = (
     "demo",
     "doctor",
     "engagement",
+    "evaluate",
     "jobs",
     "login",
     "mcp",

@@ -78,7 +78,7 @@ def change_org(
         str | None, typer.Option("--engagement", help="`on` or `off`: whether the organization has an engagement.")
     ] = None,
     time_zone: Annotated[
-        str | None, typer.Option("--time-zone", help='An IANA name such as Europe/Berlin; "" for UTC.')
+        str | None, typer.Option("--time-zone", help='An IANA name such as Europe/Berlin; "" for the default.')
     ] = None,
     instructions: Annotated[
         str | None, typer.Option("--instructions", help='Told to every persona in every prompt; "" for none.')

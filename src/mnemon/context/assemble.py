@@ -4,23 +4,26 @@ The layers L1 to L8 are read in their order, each from its room. L1 to L3 (who t
 handles numbers) are fixed texts in this file.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 import numpy as np
 
 from mnemon.agentstate import layer as agentstate
-from mnemon.context.pack import ContextPack, pack_layers
+from mnemon.context.once import say_once
+from mnemon.context.pack import ContextPack, OmittedItem, pack_layers
 from mnemon.db.tx import Tx
 from mnemon.engagement import layer as engagement
-from mnemon.layer import Layer, LayerItem, LayerRequest
+from mnemon.layer import Layer, LayerItem, LayerLine, LayerPart, LayerRequest
 from mnemon.memory import layer as memory
+from mnemon.memory.spine import SpineLine, SpinePart
 from mnemon.memory.upkeep.store import latest_spine
 from mnemon.scope import Scope
 from mnemon.services import Services
 from mnemon.sessions import layer as sessions
 from mnemon.sessions.boundary import SessionBoundary, boundary_from_settings
-from mnemon.sessions.organization import OrganizationSettings, load_organization_settings, local_time
+from mnemon.sessions.organization import OrganizationSettings, load_organization_settings
 from mnemon.sessions.people import Persona, find_persona
 from mnemon.settings import Settings
 from mnemon.turn import TurnMessage
@@ -38,22 +41,22 @@ _NUMBER_INSTRUCTIONS = (
 )
 
 
-def identity_layer(persona: Persona | None, organization: OrganizationSettings, now: datetime) -> Layer:
+def identity_layer(persona: Persona | None, organization: OrganizationSettings, today: str) -> Layer:
     """Return prompt layer L1: the persona's prompt or the default one, the organization's instructions, the date."""
     prompt = persona.prompt.strip() if persona else ""
     text = prompt or _DEFAULT_IDENTITY
     if persona and persona.name and persona.name not in text:
         text = f"Your name is {persona.name}. {text}"
-    parts = [text, organization.instructions, _today_line(now, organization.time_zone)]
+    parts = [text, organization.instructions, today]
     text = "\n\n".join(part for part in parts if part)
     return Layer(name="L1", title="Who you are", opening=text, recalled=False, budget=2000)
 
 
-def _today_line(now: datetime, time_zone: str) -> str:
-    """Return today's date for the prompt, where the conversation takes place."""
-    day = local_time(now, time_zone)
+def _today_line(now: datetime, zone: tzinfo) -> str:
+    """Return the sentence of L1 that says which day it is in the person's time zone."""
+    day = now.astimezone(zone)
     # Without the time of day: providers cache a prompt as far as it stays the same.
-    return f"Today is {day:%A}, {day.day} {day:%B %Y} ({time_zone or 'UTC'})."
+    return f"Today is {day:%A}, {day.day} {day:%B %Y} ({zone})."
 
 
 def memory_use_layer() -> Layer:
@@ -83,18 +86,21 @@ class ReadLayers:
     """The running session; None when the message would begin one."""
     state_of: str | None
     """The session whose agent state L7 is made of: the running one, or the one that a new one takes it over from."""
+    left_out: tuple[OmittedItem, ...] = ()
+    """What the prompt says already, or what has been replaced since."""
 
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
     """Read all prompt layers together, in two or three round trips."""
-    conversation, identity, recollection, (spine, todos), engagement_state = await tx.gather(
+    conversation, (persona, organization), recollection, (spine, todos), engagement_state = await tx.gather(
         _read_conversation(tx, request, boundary, turn_id),
         _read_identity(tx, request),
         memory.recall_for_prompt(tx, request),
         _spine_and_todos(tx, request),
         engagement.engagement_layer(tx, request),
     )
-    fixed = (identity, memory_use_layer(), numbers_layer())
+    today = _today_line(request.now, recollection.zone)
+    fixed = (identity_layer(persona, organization, today), memory_use_layer(), numbers_layer())
     recalled = (
         memory.person_layer(recollection),
         memory.relevant_layer(recollection, conversation.session_id),
@@ -102,12 +108,14 @@ async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, 
         conversation.state,
     )
     # L8 is kept without items too: before the first session it is a preamble.
-    layers = (*fixed, *(layer for layer in recalled if layer.items), engagement_state)
+    once = say_once((*recalled, engagement_state), recollection.values)
+    layers = (*fixed, *(layer for layer in once.layers[:-1] if layer.items), once.layers[-1])
     return ReadLayers(
         layers=layers,
         recent=conversation.recent,
         session_id=conversation.session_id,
         state_of=conversation.state_of,
+        left_out=once.left_out,
     )
 
 
@@ -143,10 +151,9 @@ async def _read_conversation(
     )
 
 
-async def _read_identity(tx: Tx, request: LayerRequest) -> Layer:
-    """Return L1 as persona and organization describe it."""
-    persona, organization = await tx.gather(_read_persona(tx, request), load_organization_settings(tx, request.scope))
-    return identity_layer(persona, organization, request.now)
+async def _read_identity(tx: Tx, request: LayerRequest) -> tuple[Persona | None, OrganizationSettings]:
+    """Return the scope's persona, if it has one, and the organization's settings: what L1 is made of."""
+    return await tx.gather(_read_persona(tx, request), load_organization_settings(tx, request.scope))
 
 
 async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
@@ -176,15 +183,15 @@ async def _spine_items(tx: Tx, request: LayerRequest) -> tuple[LayerItem, ...]:
     spine = await latest_spine(tx, request.scope)
     if spine is None:
         return ()
-    return tuple(
-        LayerItem(
-            text=f"{part.replace('_', ' ').capitalize()} over time: {'; '.join(line.text for line in lines)}",
-            sources=tuple(dict.fromkeys(source for line in lines for source in line.sources)),
-            value=4.5,
-        )
-        for part, lines in spine.lines.items()
-        if lines
-    )
+    return tuple(_spine_item(part, lines) for part, lines in spine.lines.items() if lines)
+
+
+def _spine_item(part: SpinePart, lines: Sequence[SpineLine]) -> LayerItem:
+    """Return a section of the spine as an item of the prompt."""
+    parts = tuple(LayerPart(text=line.text, sources=line.sources) for line in lines)
+    line = LayerLine(lead=f"{part.replace('_', ' ').capitalize()} over time: ", parts=parts)
+    sources = tuple(dict.fromkeys(source for line in lines for source in line.sources))
+    return LayerItem(text=line.text, sources=sources, value=4.5, lines=(line,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +220,7 @@ async def assemble_context(
     """Return system prompt and recent messages for a request, without the messages of a turn stored already."""
     read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
+    pack = replace(pack, left_out=(*read.left_out, *pack.left_out))
     return AssembledContext(
         pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id, state_of=read.state_of
     )

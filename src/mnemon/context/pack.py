@@ -36,7 +36,7 @@ class OmittedItem:
     sources: tuple[str, ...]
     tokens: int
     why: str
-    """`layer_budget` or `budget`."""
+    """`layer_budget` or `budget`; `repeated` or `outdated` where the prompt says it already, or what replaced it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,8 @@ def support_fault(
     spoken = [*texts, *map(spell_figures, texts)]
     dated = [(text, one.quotation.passage.at) for one in sentences for text in one.sources]
     return (
-        number_fault(statement, spoken)
+        # A name on record may be a number word of another language: Otto is one in Italian.
+        number_fault(statement, [*spoken, *(name for name in subject.known if not find_figures(name))])
         or date_fault(statement, [*dated, *((spell_dates(text, at), at) for text, at in dated)])
         or code_fault(statement, spoken)
         or _figure_noun_fault(statement, texts)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 
 from mnemon.db.tx import Tx
 from mnemon.jobs import store
@@ -68,6 +69,18 @@ class Attempt:
             self._on_progress()
 
 
+class SlotGroup(StrEnum):
+    """Kinds of work that have a slot of a runner to themselves, whatever else it is busy with."""
+
+    RUNS = "runs"
+    """Agents' runs and replies, which may take minutes."""
+    REFLECTION = "reflection"
+    EMBEDDING = "embedding"
+    """Vectors: a slow language model must not keep what was said from being found by meaning."""
+    UPKEEP = "upkeep"
+    """Everything else: summaries, the curator, matching, sweeping, schedules."""
+
+
 JobHandler = Callable[[Attempt], Awaitable[None]]
 OnPark = Callable[[Tx, WorkItem, str], Awaitable[None]]
 
@@ -83,10 +96,15 @@ class JobKind:
     """How long a claim lasts; renewed at a third of it while the handler is within its time limit."""
     time_limit: timedelta = DEFAULT_TIME_LIMIT
     """Longest an attempt may take since it last made progress; then it is stopped and counts as failed."""
-    long: bool = False
-    """Whether an item may take minutes. Such items get at most half of a runner's slots, so that others can run too."""
+    group: SlotGroup = SlotGroup.UPKEEP
+    """With whom it shares the slot that is kept free for them. Runs get at most half of all slots."""
     on_park: OnPark | None = None
     """Called in the transaction that parks the item after its last attempt, before the item's row is locked."""
+
+    @property
+    def long(self) -> bool:
+        """Say whether an item may take minutes."""
+        return self.group is SlotGroup.RUNS
 
 
 def model_time_limit(seconds: float, *, calls: int = 2) -> timedelta:

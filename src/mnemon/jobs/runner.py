@@ -6,6 +6,7 @@ a runner that stops, or taken over by another one because its lease ran out.
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
@@ -20,7 +21,7 @@ from mnemon.errors import MnemonError, Unavailable
 from mnemon.event_loop import is_background
 from mnemon.jobs import store
 from mnemon.jobs.isolation import ChildNotStarted, Isolation, ItemProcess
-from mnemon.jobs.kind import Attempt, JobKind
+from mnemon.jobs.kind import Attempt, JobKind, SlotGroup
 from mnemon.jobs.presence import WorkerPresence
 from mnemon.jobs.work import LeaseLost, WorkerDied, WorkItem, WorkTimedOut, next_step_after
 from mnemon.spans import span
@@ -75,7 +76,7 @@ class Runner:
         self._alone: set[bool] = set()  # True while a child runs long work, False while one runs other work
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
-        self._long_running = 0
+        self._running_in = Counter[SlotGroup]()
         self._ended = 0  # attempts that are over, however they ended
         self._stopping = False
         self.presence = WorkerPresence(db, slots=concurrency)
@@ -101,7 +102,7 @@ class Runner:
             self._wake.clear()  # before the query: a notification that comes during it causes another one
             room = self._free_slots
             started = await self.claim_and_start()
-            self.presence.note_claim(busy=len(self._running))
+            self.presence.note_claim(busy=min(len(self._running), self._concurrency))
             if started < room or not room:  # else more may be due
                 # Not `wait_for`: in Python 3.11 it loses a cancellation that comes together with the event.
                 with suppress(TimeoutError):
@@ -113,11 +114,22 @@ class Runner:
         """Claim and start as many due work items as there are free slots; return how many.
 
         Long work is claimed first and never has more than half of the slots: agents' runs must not keep turns waiting.
+        When all slots are taken, a group of which nothing runs may still start one item: a slow model must not keep
+        embedding waiting.
         """
-        long = {name for name, kind in self._kinds.items() if kind.long}
-        free = max(1, self._concurrency // 2) - self._long_running
-        started = await self._claim_kinds(sorted(long), min(free, self._free_slots), long=True) if long else 0
-        return started + await self._claim_kinds(sorted(self._kinds.keys() - long), self._free_slots, long=False)
+        long = self._kinds_of(SlotGroup.RUNS)
+        free = max(1, self._concurrency // 2) - self._running_in[SlotGroup.RUNS]
+        started = await self._claim_kinds(long, min(free, self._free_slots), long=True) if long else 0
+        rest = sorted(self._kinds.keys() - set(long))
+        started += await self._claim_kinds(rest, self._free_slots, long=False)
+        for group in SlotGroup:
+            if self._free_slots <= 0 and not self._running_in[group] and (kinds := self._kinds_of(group)):
+                started += await self._claim_kinds(kinds, 1, long=group is SlotGroup.RUNS)
+        return started
+
+    def _kinds_of(self, group: SlotGroup) -> list[str]:
+        """Return the names of the kinds of work in this group."""
+        return sorted(name for name, kind in self._kinds.items() if kind.group is group)
 
     async def _claim_kinds(self, kinds: Sequence[str], most: int, *, long: bool) -> int:
         """Claim up to `most` due items of these kinds and start them; return how many.
@@ -149,26 +161,21 @@ class Runner:
 
     def start_attempt(self, item: WorkItem) -> asyncio.Task[None]:
         """Start a task that makes an attempt at a claimed item, and return it."""
-        long = self._kinds[item.kind].long
+        kind = self._kinds[item.kind]
         task = asyncio.create_task(self._run_attempt(item))
         self._running.add(task)
+        self._running_in[kind.group] += 1
         if self._runs_alone(item):
-            self._alone.add(long)
-            task.add_done_callback(lambda _: self._alone.discard(long))
-        if long:
-            self._long_running += 1
-            task.add_done_callback(self._on_long_end)
+            self._alone.add(kind.long)
+            task.add_done_callback(lambda _: self._alone.discard(kind.long))
+        task.add_done_callback(lambda _: self._running_in.subtract((kind.group,)))
         task.add_done_callback(self._on_attempt_end)
         return task
 
-    def _on_long_end(self, task: asyncio.Task[None]) -> None:
-        """Free the slot of a long work item whose task has ended."""
-        self._long_running -= 1
-
     @property
     def _free_slots(self) -> int:
-        """Return how many more items the runner may start now."""
-        return self._concurrency - len(self._running)
+        """Return how many more items of any group the runner may start now."""
+        return max(0, self._concurrency - len(self._running))
 
     async def drain(self) -> int:
         """Run all work due now, and what becomes due by that, until nothing is; return how many items were run."""

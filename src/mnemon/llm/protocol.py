@@ -60,6 +60,10 @@ class LlmQuestion:
     purpose: Purpose
     by_rule: Callable[[], Json]
     """Returns the answer in offline mode."""
+    max_tokens: int | None = None
+    """The most tokens that a sensible answer takes: a runaway one is cut there. None: the server's own limit."""
+    temperature: float | None = None
+    """How freely the answer is chosen; 0 for the likeliest words. None: the server's own."""
 
 
 @dataclass(frozen=True, kw_only=True)

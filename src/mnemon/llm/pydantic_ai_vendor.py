@@ -196,14 +196,16 @@ def connect_library(
     """Return the model that `anthropic:…` or `google:…` names, with its own HTTP client."""
     http = http_client(timeout, base_url=base_url, transport=transport)
     made = make_library_model(vendor, model, base_url=base_url, api_key=api_key, http=http)
-    return LibraryVendor(made, http, timeout=timeout)
+    # Google's models count their thoughts as part of the answer, and would be cut before it.
+    return LibraryVendor(made, http, timeout=timeout, limits_answers=vendor == "anthropic")
 
 
 class LibraryVendor:
     """A model that is reached through the library."""
 
-    def __init__(self, model: Model, http: httpx2.AsyncClient, *, timeout: float) -> None:
+    def __init__(self, model: Model, http: httpx2.AsyncClient, *, timeout: float, limits_answers: bool = False) -> None:
         """Keep pydantic-ai's model and the HTTP client that it uses, to close it."""
+        self._limits_answers = limits_answers
         self._model = model
         self._http = http
         self._timeout = timeout
@@ -214,11 +216,12 @@ class LibraryVendor:
 
     async def request_answer(self, question: LlmQuestion) -> RawAnswer:
         """Send one request for a structured answer and return it unparsed."""
+        limit = {"max_tokens": question.max_tokens} if question.max_tokens and self._limits_answers else {}
         with translate_errors():
             response = await model_request(
                 self._model,
                 to_library_messages(question.system, (LlmMessage(role="user", content=question.prompt),)),
-                model_settings=self._request_settings({}),
+                model_settings=self._request_settings(limit),
                 model_request_parameters=_answer_parameters(self._model, question),
             )
         return RawAnswer(

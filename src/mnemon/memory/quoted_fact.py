@@ -4,6 +4,7 @@ The reflection and the tool `remember` both go through here, so that a model get
 rejects.
 """
 
+import re
 from collections.abc import Sequence
 
 from mnemon.db.tx import Tx
@@ -17,6 +18,8 @@ from mnemon.memory.keys import SELF
 from mnemon.scope import Scope
 from mnemon.turn import Turn
 
+_VERB_FIRST = re.compile(r"(?:Is|Was|Has|Had|Does|Did|Can|Will|[A-Z][a-z]{1,20}(?:s|ed))\s+\w")
+"""A verb of the third person at the beginning: "Is a vet", "Handles", "Moved"."""
 MOST_NAMES = 40
 """Names in use that a model is shown and may use in a fact."""
 
@@ -39,7 +42,15 @@ def quoted_fact_fault(
         entity_is_person=entity is not None and entity.type is EntityType.PERSON,
         known=known,
     )
+    if subject.entity_is_person and subject.entity and _lacks_subject(content, subject.entity):
+        # Beside an entity "Handles the backend" says what "John handles the backend" says, and is judged as that.
+        content = f"{subject.entity} {content[:1].lower()}{content[1:]}"
     return support_fault(content, [found], StatementKind.FACT, subject)
+
+
+def _lacks_subject(content: str, label: str) -> bool:
+    """Say whether a fact begins with its verb, as "Works at Acme" does, and leaves out whom it is about."""
+    return label.casefold() not in content.casefold() and _VERB_FIRST.match(content) is not None
 
 
 def stored_content(content: str, found: Quotation) -> str:

@@ -15,7 +15,7 @@ from mnemon.agentstate.reflect import SECTIONS as AGENT_STATE
 from mnemon.db.tx import Tx
 from mnemon.engagement.reflect import make_sections as engagement
 from mnemon.errors import Conflict, MnemonError, ModelDown, NotFound
-from mnemon.jobs.kind import Attempt, JobKind, model_time_limit
+from mnemon.jobs.kind import Attempt, JobKind, SlotGroup, model_time_limit
 from mnemon.jobs.store import enqueue_work, enqueue_work_deferred
 from mnemon.jobs.work import WorkItem, WorkRetryPolicy
 from mnemon.memory.reflect import SECTIONS as MEMORY
@@ -122,7 +122,16 @@ def kinds_for_sections(services: Services, sections: Sequence[Section]) -> tuple
 
     retry = WorkRetryPolicy(max_attempts=services.settings.max_attempts)
     limit = model_time_limit(services.settings.model_timeout_s)
-    return (JobKind(name=REFLECTION_KIND, run=run_attempt, retry=retry, time_limit=limit, on_park=on_park),)
+    return (
+        JobKind(
+            name=REFLECTION_KIND,
+            run=run_attempt,
+            retry=retry,
+            time_limit=limit,
+            group=SlotGroup.REFLECTION,
+            on_park=on_park,
+        ),
+    )
 
 
 async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence[Section]) -> None:

@@ -1,5 +1,6 @@
 """One question to the model for the sections that are due, and parsing its answer section by section."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,13 @@ from mnemon.tokens import estimate_tokens
 from mnemon.turn import Turn
 
 QUESTION_TITLE = "Reflection"
+_MOST_ENTRIES = 50
+"""Entries that a section's answer may have."""
+_LEAST_ENTRIES = 3
+_CHARS_PER_ENTRY = 40
+"""Characters of a turn in which one thing is said that is worth an entry."""
+_BASE_TOKENS = 150
+_LEAST_ENTRY_TOKENS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +52,12 @@ def build_question(
     sight: Sight | None = None,
     budget: int = DEFAULT_BUDGET,
     whole: bool = True,
+    limited: bool = True,
 ) -> LlmQuestion:
     """Return the question to the model for all due sections; with a correction, for those to be corrected only.
 
-    A correction repeats the whole prompt before it, which the model's server still holds.
+    A correction repeats the whole prompt before it, which the model's server still holds. A `limited` answer is cut
+    where it is longer than its sections can need.
     """
     wanted = [one for one in due if not correction.sections or one.section.name in correction.sections]
 
@@ -66,7 +76,24 @@ def build_question(
         prompt=user_prompt(turn, due, sight or Sight(), correction, budget=room, whole=whole),
         purpose=Purpose.REFLECTION,
         by_rule=by_rule,
+        max_tokens=answer_limit(turn, wanted) if limited else None,
+        # What was said does not vary. A second answer may: the likeliest words were refused.
+        temperature=None if correction.sections else 0.0,
     )
+
+
+def answer_limit(turn: Turn, due: Sequence[DueSection]) -> int:
+    """Return the tokens that an answer for these sections can need: so many entries for so long a turn."""
+    entries = min(_MOST_ENTRIES, _LEAST_ENTRIES + turn.size // _CHARS_PER_ENTRY)
+    return sum(_BASE_TOKENS + entries * _entry_tokens(_SchemaRef(one.section.schema)) for one in due)
+
+
+@lru_cache(maxsize=64)
+def _entry_tokens(ref: "_SchemaRef") -> int:
+    """Return the tokens that one entry of an answer takes, written with spaces and line breaks, by its schema."""
+    size = estimate_tokens(json.dumps(ref.schema))
+    # Of a list every entry has all fields; of an object each entry stands in one of several lists.
+    return max(_LEAST_ENTRY_TOKENS, size * 2 // 3 if ref.schema.get("type") == "array" else size // 4)
 
 
 def answer_schema(due: Sequence[DueSection]) -> Json:

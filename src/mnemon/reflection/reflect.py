@@ -62,6 +62,8 @@ class SectionAnswers:
     faults: Mapping[str, str]
     """Why the other parts are unusable, by section name."""
     usage: Usage | None
+    repaired: Mapping[str, int] = field(default_factory=dict)
+    """How many refused entries the model mended, by section name."""
 
     def plus(self, other: "SectionAnswers") -> "SectionAnswers":
         """Return these answers joined with those of a second call for other sections."""
@@ -71,6 +73,7 @@ class SectionAnswers:
             answers={**self.answers, **other.answers},
             faults={**self.faults, **other.faults},
             usage=reduce(Usage.plus, usages) if usages else None,
+            repaired={**self.repaired, **other.repaired},
         )
 
 
@@ -158,7 +161,7 @@ async def _ask_in_calls(model: Llm, turn: Turn, due: Sequence[DueSection], optio
 
 
 async def _ask_alone(model: Llm, turn: Turn, one: DueSection, options: AskOptions) -> SectionAnswers:
-    """Return the answer for one section; if the question is too long, ask again with long messages cut."""
+    """Return the answer for one section; if it is too long, ask again with long messages cut and no limit."""
     with suppress(ModelOverrun):
         return await _ask_together(model, turn, [one], options)
     return await _ask_together(model, turn, [one], replace(options, budget=options.budget // 2), whole=False)
@@ -167,12 +170,12 @@ async def _ask_alone(model: Llm, turn: Turn, one: DueSection, options: AskOption
 async def _ask_together(
     model: Llm, turn: Turn, due: Sequence[DueSection], options: AskOptions, *, whole: bool = True
 ) -> SectionAnswers:
-    """Return the model's answers for the sections in one call, with a second one for what is unusable or refused."""
-    ask = partial(build_question, turn, due, sight=options.sight, budget=options.budget, whole=whole)
+    """Return the model's answers for the sections, in one call, with a second one for what is unusable or refused."""
+    ask = partial(build_question, turn, due, sight=options.sight, budget=options.budget, whole=whole, limited=whole)
     first = await model.answer(await run_off_loop(turn.size, ask))
     value = resolve_answer(turn, due, storable_json(first.value))
     taken = parse_answer(due, value)
-    raw, usage = _section_parts(due, value), first.usage
+    raw, usage, mended_counts = _section_parts(due, value), first.usage, dict[str, int]()
     # Rules have no better words to offer.
     refused = (
         {} if model.offline else await run_off_loop(turn.size, partial(find_refused_entries, turn, due, value, taken))
@@ -191,10 +194,11 @@ async def _ask_together(
         else:
             usage = usage.plus(second.usage)
             mended = resolve_answer(turn, again, storable_json(second.value))
-            raw, repaired = await run_off_loop(turn.size, partial(_join_answers, turn, again, raw, refused, mended))
-            faults = {name: why for name, why in repaired.faults.items() if name not in refused}
-            taken = ParsedAnswer(valid={**taken.valid, **repaired.valid}, faults=faults)
-    return SectionAnswers(raw=raw, answers=taken.valid, faults=taken.faults, usage=usage)
+            joined = await run_off_loop(turn.size, partial(_join_answers, turn, again, raw, refused, mended))
+            raw, mended_counts = joined.raw, joined.repaired
+            faults = {name: why for name, why in joined.parsed.faults.items() if name not in refused}
+            taken = ParsedAnswer(valid={**taken.valid, **joined.parsed.valid}, faults=faults)
+    return SectionAnswers(raw=raw, answers=taken.valid, faults=taken.faults, usage=usage, repaired=mended_counts)
 
 
 def _log_second_call(model: Llm, taken: ParsedAnswer, refused: Mapping[str, Sequence[RefusedEntry]]) -> None:
@@ -206,20 +210,31 @@ def _log_second_call(model: Llm, taken: ParsedAnswer, refused: Mapping[str, Sequ
         log.info("entries_offered_back", model=model.name, title=QUESTION_TITLE, sections=counts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _JoinedAnswers:
+    """The parts of two answers as one."""
+
+    raw: dict[str, Any]
+    parsed: ParsedAnswer
+    """What the second call was asked for."""
+    repaired: dict[str, int]
+    """How many refused entries were mended, by section name."""
+
+
 def _join_answers(
     turn: Turn,
     again: Sequence[DueSection],
     raw: Mapping[str, Any],
     refused: Mapping[str, Sequence[RefusedEntry]],
     second: Json,
-) -> tuple[dict[str, Any], ParsedAnswer]:
-    """Return the joined parts of both answers, and the second answer parsed.
+) -> _JoinedAnswers:
+    """Return the parts of both answers, those of the second call parsed, and how many entries it mended.
 
     An unusable second part of a section whose first part was usable changes nothing.
     """
     taken = parse_answer(again, second)
     still = find_refused_entries(turn, again, second, taken)
-    parts = _section_parts(again, second)
+    parts, repaired = _section_parts(again, second), dict[str, int]()
     for name, entries in refused.items():
         if name in taken.faults or name not in parts:
             parts[name] = raw[name]
@@ -228,9 +243,11 @@ def _join_answers(
         bad = {one.place for one in still.get(name, ())}
         mended = [one for place, one in enumerate(new) if place not in bad]
         parts[name] = join_entries(raw[name] or [], entries, new, mended)
+        repaired[name] = min(len(mended), len(entries))
     joined = parse_answer(again, {name: parts[name] for name in parts if name not in taken.faults or name in refused})
     faults = {name: why for name, why in taken.faults.items() if name not in refused}
-    return {**raw, **parts}, ParsedAnswer(valid=joined.valid, faults=faults)
+    parsed = ParsedAnswer(valid=joined.valid, faults=faults)
+    return _JoinedAnswers(raw={**raw, **parts}, parsed=parsed, repaired=repaired)
 
 
 async def apply_answers(
@@ -247,7 +264,7 @@ async def apply_answers(
         elif section.name not in given.answers:
             reflection = reflection.with_section(section.label, SectionResult())
         else:
-            reflection = await _apply_section(tx, turn, section, given.answers[section.name], reflection, errors)
+            reflection = await _apply_section(tx, turn, section, given, reflection, errors)
     return AppliedAnswers(reflection=_with_final_status(reflection), errors=tuple(errors))
 
 
@@ -261,14 +278,14 @@ def _with_final_status(reflection: Reflection) -> Reflection:
 
 
 async def _apply_section(
-    tx: Tx, turn: Turn, section: Section, answer: BaseModel, reflection: Reflection, errors: list[Exception]
+    tx: Tx, turn: Turn, section: Section, given: SectionAnswers, reflection: Reflection, errors: list[Exception]
 ) -> Reflection:
     """Apply one section's answer in a savepoint and return the reflection; an internal error goes into `errors`."""
     # An internal error is raised by the job only once the other sections are stored.
     internal = False
     try:
         async with tx.savepoint():
-            report = await section.apply_answer(tx, turn, answer)
+            report = await section.apply_answer(tx, turn, given.answers[section.name])
     # First, because some of them are MnemonErrors as well.
     except _INFRASTRUCTURE_ERRORS:
         raise
@@ -279,7 +296,7 @@ async def _apply_section(
         errors.append(error)
         internal, detail = True, f"internal: {type(error).__name__}"
     else:
-        return reflection.with_section(section.label, report)
+        return reflection.with_section(section.label, report, repaired=given.repaired.get(section.name, 0))
     await _notify_section(tx, section, turn, "not_applied", detail)
     return reflection.with_fault(section.label, detail, internal=internal)
 

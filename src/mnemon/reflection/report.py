@@ -64,6 +64,8 @@ class SectionReport:
     updated: int = 0
     skipped: int = 0
     rejected: int = 0
+    repaired: int = 0
+    """Entries that a gate refused at first and let in once they were offered back and mended."""
     due: bool = True
     """Whether there was anything to ask about this turn."""
     applied: bool = True
@@ -81,6 +83,7 @@ class SectionReport:
             "updated": self.updated,
             "skipped": self.skipped,
             "rejected": self.rejected,
+            "repaired": self.repaired,
         }
         return {name: number for name, number in every.items() if number}
 
@@ -105,13 +108,14 @@ class Reflection:
         """Say whether nothing is left to do for the section of this label."""
         return label in self.sections and self.sections[label].applied
 
-    def with_section(self, label: str, report: SectionResult, *, due: bool = True) -> "Reflection":
+    def with_section(self, label: str, report: SectionResult, *, due: bool = True, repaired: int = 0) -> "Reflection":
         """Return the reflection with this section marked as applied, with its counts."""
         done = SectionReport(
             stored=report.stored,
             updated=report.updated,
             skipped=report.skipped,
             rejected=len(report.rejected),
+            repaired=repaired,
             due=due,
         )
         return replace(
@@ -168,6 +172,7 @@ def log_reflection(reflection: Reflection, usage: Usage | None, *, seconds: floa
         calls=cost.calls,
         input_tokens=cost.input_tokens,
         output_tokens=cost.output_tokens,
+        cached_tokens=cost.cached_tokens,
         ms=round(seconds * 1000, 1),
     )
 

@@ -12,6 +12,7 @@ from mnemon.evidence.clause import sentence_spans
 from mnemon.input_checks import storable_json
 from mnemon.llm.answer_schema import BOOLEAN, INTEGER, NUMBER, TEXT, closed_object, list_of, one_of, optional, titled
 from mnemon.runs.card import RE_EXAMINATION, CardDefinition, CardSlot, ResolutionRule, SlotType, SlotValue, SlotValues
+from mnemon.runs.card_coercion import coerce_answer
 from mnemon.runs.resolution import normalize_symbol
 
 CARD_SCHEMA_TITLE = "Card"
@@ -81,6 +82,15 @@ def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotVal
     if reasons:
         raise CardNotFilled(f"The answer does not fill the card {card.type}: {'; '.join(reasons)}.")
     return values
+
+
+def card_fault(card: CardDefinition, answer: dict[str, Any]) -> str | None:
+    """Return why a model's answer does not fill its card, in words that help to mend it; None when it does."""
+    try:
+        fill_card(card, coerce_answer(card, answer))
+    except CardNotFilled as error:
+        return error.detail
+    return None
 
 
 def with_actions(card: CardDefinition, actions: tuple[str, ...]) -> CardDefinition:

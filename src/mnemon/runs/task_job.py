@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Contended, DatabaseDown, MnemonError
-from mnemon.jobs.kind import DEFAULT_TIME_LIMIT, Attempt, JobKind
+from mnemon.jobs.kind import DEFAULT_TIME_LIMIT, Attempt, JobKind, SlotGroup
 from mnemon.jobs.work import LeaseLost, WorkItem, WorkRetryPolicy
 from mnemon.runs import agent_store, store
 from mnemon.runs.active_memory import MemoryStart
@@ -28,6 +28,7 @@ from mnemon.runs.adapter import (
 )
 from mnemon.runs.agent import Adapter, Agent
 from mnemon.runs.card import CardDefinition
+from mnemon.runs.card_coercion import coerce_answer
 from mnemon.runs.card_filling import fill_card
 from mnemon.runs.prompt import prompt_with_reports, system_prompt
 from mnemon.runs.run import FINAL_STATUSES, RunStatus, RunUsage, TaskRecord, require_transition
@@ -139,7 +140,7 @@ class AgentTaskJob(Generic[R]):
             run=self.perform_work,
             retry=WorkRetryPolicy(max_attempts=MAX_ATTEMPTS),
             time_limit=limit,
-            long=True,
+            group=SlotGroup.RUNS,
             on_park=self.fail_task,
         )
 
@@ -273,7 +274,7 @@ class AgentTaskJob(Generic[R]):
         if plan.card is None:
             return TaskEnding(outcome=outcome, usage=usage)
         try:
-            values = fill_card(plan.card, outcome.answer or {})
+            values = fill_card(plan.card, coerce_answer(plan.card, outcome.answer or {}))
         except MnemonError as error:
             return _failed_ending(error, usage)
         await emit(RunEvent(type=RunEventType.CARD, data={"card": plan.card.type, "values": values}))

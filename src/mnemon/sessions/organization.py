@@ -4,7 +4,7 @@ All of an organization's own settings are here, in one row; a persona's are in `
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -31,7 +31,7 @@ class OrganizationSettings:
 
     engagement: EngagementSwitch = EngagementSwitch.ON
     time_zone: str = ""
-    """An IANA name such as `Europe/Berlin`; empty for UTC."""
+    """An IANA name such as `Europe/Berlin`; empty for the server's default, `MNEMON_TIME_ZONE`."""
     instructions: str = ""
     """Told to every persona in every prompt."""
     updated_at: datetime | None = None
@@ -76,14 +76,6 @@ def check_time_zone(name: str) -> str:
             code="unknown_time_zone",
         ) from None
     return name
-
-
-def local_time(at: datetime, time_zone: str) -> datetime:
-    """Return the moment in a time zone, "" for UTC; in UTC too where this machine does not know the zone any more."""
-    try:
-        return at.astimezone(ZoneInfo(time_zone or "UTC"))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return at.astimezone(UTC)
 
 
 def _check_instructions(text: str) -> str:

@@ -272,14 +272,22 @@ async def add_tool_results(
 
 
 async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
-    """Load the messages of a row of `turns` and return both as a StoredTurn."""
-    scope = Scope(org_id=row["org_id"], user_id=row["user_id"], persona_id=row["persona_id"])
-    turn_messages = await messages.list_turn_messages(tx, scope, row["id"])
+    """Return a row of `turns` as a turn with its messages, which are read with a statement of their own."""
+    return stored_turn_from_row(row, await messages.list_turn_messages(tx, _scope_of_row(row), row["id"]))
+
+
+def _scope_of_row(row: Row) -> Scope:
+    """Return the organization, person and persona of a row of `turns`."""
+    return Scope(org_id=row["org_id"], user_id=row["user_id"], persona_id=row["persona_id"])
+
+
+def stored_turn_from_row(row: Row, turn_messages: tuple[TurnMessage, ...]) -> StoredTurn:
+    """Return a row of `turns` with its messages as a turn."""
     turn = Turn(
         id=row["id"],
         session_id=row["session_id"],
         seq=row["seq"],
-        scope=scope,
+        scope=_scope_of_row(row),
         user_name=row["user_name"],
         at=row["at"],
         messages=turn_messages,

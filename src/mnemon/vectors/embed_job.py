@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from mnemon.db.tx import Tx
-from mnemon.jobs.kind import Attempt, JobKind
+from mnemon.jobs.kind import Attempt, JobKind, SlotGroup
 from mnemon.jobs.work import WorkRetryPolicy
 from mnemon.scope import Scope
 from mnemon.services import Services
@@ -109,4 +109,4 @@ def job_kinds(services: Services, rooms: Sequence[TextSource]) -> tuple[JobKind,
                 # Each batch has a time limit of its own. Texts stored meanwhile make the work due again.
                 attempt.extend_time_limit()
 
-    return (JobKind(name=EMBED_KIND, run=run_embedding, retry=_RETRY),)
+    return (JobKind(name=EMBED_KIND, run=run_embedding, retry=_RETRY, group=SlotGroup.EMBEDDING),)

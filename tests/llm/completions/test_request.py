@@ -1,6 +1,7 @@
 """What goes out: the bodies that each kind of server is sent, to the letter."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +48,35 @@ def question(made: RequestEncoder, schema: Json, title: str = "Spine") -> Json:
     )
     body: Json = json.loads(made.encode_question(asked))
     return body
+
+
+@pytest.mark.parametrize(
+    ("made", "option"),
+    [
+        (OPENAI, "max_completion_tokens"),
+        (ENDPOINT, "max_tokens"),
+        (OLLAMA, "max_tokens"),
+        (bodies("openai", "o4-mini"), None),
+    ],
+)
+def test_an_answer_is_limited_and_the_likeliest_unless_the_model_reasons(
+    made: RequestEncoder, option: str | None
+) -> None:
+    asked = LlmQuestion(
+        title="Reflection",
+        schema={},
+        system="",
+        prompt="Hi.",
+        purpose=Purpose.REFLECTION,
+        by_rule=dict,
+        max_tokens=700,
+        temperature=0.0,
+    )
+    body = json.loads(made.encode_question(asked))
+    shown = {name: value for name, value in body.items() if name.startswith("max") or name == "temperature"}
+    assert shown == ({option: 700, "temperature": 0.0} if option else {})
+    free = json.loads(made.encode_question(replace(asked, max_tokens=None, temperature=None)))
+    assert not any(name.startswith("max") or name == "temperature" for name in free)
 
 
 @pytest.mark.parametrize("made", [OPENAI, ENDPOINT, OLLAMA])

@@ -233,7 +233,13 @@ class RequestEncoder:
         if question.system:
             messages.insert(0, {"role": "system", "content": question.system})
         form = self._form(question.title, "", question.schema)
-        return b"".join((self._question, _to_bytes(messages), b',"response_format":', form, b"}"))
+        parts = [self._question, _to_bytes(messages), b',"response_format":', form]
+        # Not for a model that reasons: its thoughts count too, and would leave nothing for the answer.
+        if question.max_tokens is not None and self._server.sampling:
+            parts += [b',"', self._server.limit.encode(), b'":', str(question.max_tokens).encode()]
+        if question.temperature is not None and self._server.sampling:
+            parts += [b',"temperature":', str(question.temperature).encode()]
+        return b"".join((*parts, b"}"))
 
     def _encode_tool(self, name: str, description: str, schema: Json) -> bytes:
         """Return a tool's definition as JSON bytes, in strict mode where schema and server allow it."""

@@ -4,8 +4,8 @@ In offline mode a chat gets a reply that says no model is set; a card is not fil
 """
 
 from collections.abc import Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from mnemon.errors import ModelDown
@@ -14,6 +14,7 @@ from mnemon.llm.protocol import (
     CALL_NOT_RUN,
     MAX_TOOL_CALLS,
     Llm,
+    LlmAnswer,
     LlmChatRequest,
     LlmMessage,
     LlmQuestion,
@@ -36,7 +37,7 @@ from mnemon.runs.adapter import (
     require_model,
 )
 from mnemon.runs.card import CardDefinition
-from mnemon.runs.card_filling import CARD_SCHEMA_TITLE, asked_card_schema
+from mnemon.runs.card_filling import CARD_SCHEMA_TITLE, asked_card_schema, card_fault
 from mnemon.runs.decisions import REVIEW_DESCRIPTION, REVIEW_TOOL
 from mnemon.runs.prompt import card_instruction
 from mnemon.runs.run import RunUsage
@@ -171,21 +172,34 @@ class ModelDriver:
     async def _fill_card(
         self, task: AgentTask, card: CardDefinition, prompt: str, conversation: _TaskConversation
     ) -> dict[str, object]:
-        """Ask the model to fill the card (a structured answer) from its own analysis; return the card's values."""
-        answer = await self._llm.answer(
-            LlmQuestion(
-                title=CARD_SCHEMA_TITLE,
-                schema=asked_card_schema(card),
-                system=task.system,
-                prompt=f"{prompt}\n\nYour analysis:\n{conversation.reply}\n\n{card_instruction(card)}",
-                purpose=Purpose.RUN,
-                by_rule=lambda: _refuse_to_decide(task.agent.name),
-            )
+        """Ask the model to fill the card (a structured answer) from its own analysis; return the card's values.
+
+        An answer that does not fill the card is asked for once more, with the reasons.
+        """
+        question = LlmQuestion(
+            title=CARD_SCHEMA_TITLE,
+            schema=asked_card_schema(card),
+            system=task.system,
+            prompt=f"{prompt}\n\nYour analysis:\n{conversation.reply}\n\n{card_instruction(card)}",
+            purpose=Purpose.RUN,
+            by_rule=lambda: _refuse_to_decide(task.agent.name),
         )
-        conversation.usage = conversation.usage.plus_call(answer.usage, cost_usd(answer.usage))
+        answer = await self._answer_question(question, conversation)
+        fault = card_fault(card, answer.value)
+        if fault is not None:
+            again = f"{question.prompt}\n\nYour previous answer: {answer.text}\n\n{fault} Give it again, corrected."
+            # The first answer stays where there is no second one: the run then fails for what was wrong with it.
+            with suppress(ModelDown):
+                answer = await self._answer_question(replace(question, prompt=again), conversation)
         conversation.messages.append(LlmMessage(role="user", content=card_instruction(card)))
         conversation.messages.append(LlmMessage(role="assistant", content=answer.text))
         return answer.value
+
+    async def _answer_question(self, question: LlmQuestion, conversation: _TaskConversation) -> LlmAnswer:
+        """Return the model's answer and add what it cost to the conversation's usage."""
+        answer = await self._llm.answer(question)
+        conversation.usage = conversation.usage.plus_call(answer.usage, cost_usd(answer.usage))
+        return answer
 
 
 def flatten_tool_calls(history: Sequence[LlmMessage]) -> list[LlmMessage]:
