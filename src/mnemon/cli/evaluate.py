@@ -95,6 +95,7 @@ async def _play_with_progress(services: "Services", url: str, scenes: "Sequence[
         task = progress.add_task("Turns", total=sum(len(scene.turns) for scene in scenes))
 
         def on_turn(played: "PlayedTurn") -> None:
+            """Advance the progress bar, and print the turn if that is wanted."""
             progress.update(task, advance=1, description=f"{played.scene.name}: {played.scene.domain}"[:24])
             if show:
                 progress.console.print(_describe_turn(played), markup=False, soft_wrap=True)
