@@ -80,7 +80,7 @@ def _checked_at(expectation: StateExpectation) -> float:
 
 
 def _failed_lines(state: AgentState) -> Iterator[_Line]:
-    """Yield the lines of outstanding failures, newest first."""
+    """Yield a prompt line with its ids for each failed expectation that no later success retired, newest first."""
     for expectation in outstanding_failures(state):
         yield _failed_line(state, expectation)
 

@@ -119,7 +119,10 @@ class ForgottenTraces:
         return tuple(sorted({form for word in spelt for form in (word, word.upper(), word.title())}))
 
     def certain_traces(self) -> "ForgottenTraces":
-        """Return only the traces that can be nobody else's words, for texts that the organization shares."""
+        """Return the traces specific enough for texts that the organization shares, where others' words stand too.
+
+        These are phrases of four words or more, or with a distinctive word; distinctive marks; and all copies.
+        """
         phrases = tuple(p for p in self.phrases if len(words_of(p)) >= 4 or any(map(is_distinctive, words_of(p))))
         return ForgottenTraces(phrases=phrases, marks=frozenset(filter(is_distinctive, self.marks)), copies=self.copies)
 

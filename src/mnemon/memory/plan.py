@@ -154,10 +154,10 @@ def skip_if_known(
     return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=archive_note(held.archive_reason))
 
 
-def update_memory(
+def plan_update(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, stamp: WriteStamp, *, extracted: bool
 ) -> MemoryChange:
-    """Return the change that a fact makes to a stored memory: repeat it, replace it, or enter its history.
+    """Return what a fact does to a stored memory: repeat it, replace it, enter its history, or leave it archived.
 
     Raises ValueError for a fact that is a claim against the memory.
     """

@@ -23,13 +23,13 @@ def _read_note(row: Row) -> object:
     return note_from_row(row)
 
 
-def _read_vector(row: Row) -> object:
-    """Read a row of `note_vectors` as its part and model."""
+def _check_vector_row(row: Row) -> object:
+    """Return the part and model of an imported row of `note_vectors`; raise KeyError if it lacks one."""
     return row["part"], row["model"]
 
 
-def _read_text(row: Row) -> object:
-    """Read a row of `note_texts` as its part and words."""
+def _check_text_row(row: Row) -> object:
+    """Return the part and words of an imported row of `note_texts`; raise KeyError if it lacks one."""
     return row["part"], row["content"]
 
 
@@ -45,7 +45,7 @@ IMPORTED_TABLES: tuple[ImportedTable, ...] = (
     ),
     ImportedTable(
         name="note_texts",
-        read=_read_text,
+        read=_check_text_row,
         columns={
             "namespace": TextBound(most_chars=_LABEL_CHARS, most_items=_MAX_LABELS),
             **text_bounds(_LABEL_CHARS, "key", "part"),
@@ -54,7 +54,7 @@ IMPORTED_TABLES: tuple[ImportedTable, ...] = (
     ),
     ImportedTable(
         name="note_vectors",
-        read=_read_vector,
+        read=_check_vector_row,
         columns={
             "namespace": TextBound(most_chars=_LABEL_CHARS, most_items=_MAX_LABELS),
             **text_bounds(_LABEL_CHARS, "key", "part", "model"),

@@ -144,7 +144,7 @@ async def _read_body(response: httpx2.Response) -> bytes:
 
 
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
-    """Yield the response's bytes as they arrive; raise UnusableAnswer if there are more than `most`."""
+    """Yield the response's body, decompressed, as it arrives; raise UnusableAnswer once it exceeds `most` bytes."""
     received = 0
     decoder = decoder_for(response.headers.get("content-encoding", ""))
     # Not the client's own decoding: it unpacks a chunk in one step, and the event loop would wait for megabytes.

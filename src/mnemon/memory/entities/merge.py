@@ -57,17 +57,17 @@ async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeR
     return MergeResult(key=key, aliases=tuple(others), changed=link is not None)
 
 
-async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLink:
-    """Undo the merge that made two entities one, so that the rule does not repeat it; return the removed link.
+async def split_entities(tx: Tx, scope: Scope, key: str, other: str) -> AliasLink:
+    """Take back the merge of two entity keys, for good, and the values it set aside; return the removed link.
 
     Raises Conflict if they are not merged, NotFound if a key is not known.
     """
     revision = await bump_revision(tx, scope)
-    aliases = await _load_aliases_for(tx, scope, source, key)
-    link = aliases.link_to_undo(key, source)
+    aliases = await _load_aliases_for(tx, scope, other, key)
+    link = aliases.link_to_undo(key, other)
     if link is None:
         raise Conflict(
-            f"{source} is not merged with {key}. `GET /api/entities/{key}` lists its aliases.", code="not_merged"
+            f"{other} is not merged with {key}. `GET /api/entities/{key}` lists its aliases.", code="not_merged"
         )
     await remove_link(tx, scope, link, revision=revision)
     # Otherwise the job would merge the pair again at the next mention.
