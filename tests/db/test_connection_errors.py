@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mnemon.db.connect import check_server, explain_error, describe_target, server_shortcoming
+from mnemon.db.connect import check_server, describe_target, explain_error, server_shortcoming
 
 URL = "postgresql://mnemon:s3cret%40word@db.example:6432/memory"
 

@@ -15,9 +15,9 @@ from mnemon.memory.plan import (
     MemoryOutcome,
     WriteStamp,
     create_memory,
+    plan_update,
     rewrite_content,
     skip_if_known,
-    plan_update,
 )
 from mnemon.memory.trust import Trust
 

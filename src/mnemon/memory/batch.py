@@ -12,7 +12,7 @@ from mnemon.memory.keys import claim_key, content_hash, key_of_fact, legacy_clai
 from mnemon.memory.lifecycle import CORRECTED, WITHDRAWN, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.placing import MemoryPlace, SlotIndex, place_fact
-from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, skip_if_known, plan_update
+from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, plan_update, skip_if_known
 from mnemon.memory.retraction import NOTHING_ENDED, SAID_SINCE, end_memory, endings_of_retraction, refuses_ending
 from mnemon.memory.slots import read_fact, repeated_text
 from mnemon.memory.trust import outranks

@@ -11,7 +11,7 @@ from mnemon.access.organizations import list_organizations
 from mnemon.cli.checkup.check import Check, fail, fail_from_error, ok, warn
 from mnemon.cli.checkup.ledger_file import check_ledger_file
 from mnemon.clock import Clock, SystemClock
-from mnemon.db.connect import check_server, explain_error, open_connection, describe_target
+from mnemon.db.connect import check_server, describe_target, explain_error, open_connection
 from mnemon.db.database import Database
 from mnemon.db.embedded.creation import check_cluster
 from mnemon.db.embedded.data_dir import ClusterPaths
