@@ -30,7 +30,14 @@ def services(db: Database, org: str, clock: ManualClock) -> Services:
 async def say(services: Services, text: str, sent: Rounds) -> tuple[int, int]:
     """A whole turn; how many rounds it took until it was stored, and from there to its end."""
     message = NewMessage(role=Role.USER, content=text)
-    asking = TurnRequest(scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True, sees_engagement=True)
+    asking = TurnRequest(
+        scope=ANA,
+        user_name="ana",
+        messages=(message,),
+        embedder=services.embedder.model,
+        sees_agent_state=True,
+        sees_engagement=True,
+    )
     streams = ReplyStreams()
     sent.clear()
     with streams.open_stream(services, {}) as stream:
@@ -47,6 +54,6 @@ async def test_a_turn_in_a_running_session(services: Services, monkeypatch: pyte
     sent = watch_rounds(monkeypatch)
     for number in range(3):  # the index is warm, and what it finds is known
         await say(services, f"What do I drink, number {number}?", sent)
-        # It is loaded in the background: on a busy machine the next turn would come before it.
+        # By the model that the turns ask for: each has an index of its own.
         await services.db.attached.get_or_create(IndexCache).load_person(services.db, ANA, services.embedder.model)
     assert await say(services, "What do I drink?", sent) == (5, 5), sent
