@@ -93,6 +93,20 @@ def test_a_value_at_the_border_can_be_used(row: dict[str, Any]) -> None:
     assert find_unusable_value(TABLE, RULE, row) is None
 
 
+def test_json_of_a_known_shape_has_so_many_values_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mnemon.custody.import_values._MAX_JSON_VALUES", 6)
+    assert find_unusable_value(TABLE, RULE, {"tags": [{"what": "a", "why": "b"}] * 1}) is None
+    assert "more than 6 values" in (find_unusable_value(TABLE, RULE, {"tags": [{"what": "a", "why": "b"}] * 2}) or "")
+
+
+def test_of_many_faults_none_is_listed() -> None:
+    rule = ImportedTable(
+        name="things", read=str, columns={"tags": JsonShape(adapter=TypeAdapter(list[str]), most_items=1_000)}
+    )
+    assert find_unusable_value(TABLE, rule, {"tags": [5] * 100}) == "has JSON in tags that is never stored there, at 0"
+    assert find_unusable_value(TABLE, rule, {"tags": [5] * 101}) == "has JSON in tags that is never stored there"
+
+
 def test_only_a_repeat_has_a_negative_number() -> None:
     types = ("integer", "integer")
     versions = OwnedTable(

@@ -22,25 +22,25 @@ VALUES: tuple[Any, ...] = (
 """What a column could hold, or not."""
 
 
-def rich_export(server: Served, client: Client, user: str) -> list[Line]:
-    """The lines of a person's export, with at least one row of most tables."""
-    history = History(client, user, Random(7))
+def rich_export(server: Served, client: Client, bound: Client, user: str) -> list[Line]:
+    """The lines of a person's export, with a row of most tables, all written with a key that is bound to them."""
+    history = History(bound, user, Random(7))
     for number in range(24):
-        client.post("/api/turns", json=turn(user, f"I have seen {number} ships. I will call Mia."))
+        bound.post("/api/turns", json=turn(user, f"I have seen {number} ships. I will call Mia."))
     for label in ("Ann Lee", "Bob Ray", "Cem Oz"):
         fact = {"userId": user, "type": "PEOPLE", "content": f"{label} sails", "source": "tool:crm"}
-        client.post("/api/memories", json={**fact, "entity": {"type": "person", "label": label}})
+        bound.post("/api/memories", json={**fact, "entity": {"type": "person", "label": label}})
     pair = {"userId": user, "from": "person:ann_lee"}
-    client.post("/api/entities/merge", json={**pair, "into": "person:bob_ray"})
-    client.post("/api/entities/split", json={**pair, "key": "person:bob_ray"})
-    client.post("/api/entities/merge", json={**pair, "into": "person:cem_oz"})
+    bound.post("/api/entities/merge", json={**pair, "into": "person:bob_ray"})
+    bound.post("/api/entities/split", json={**pair, "key": "person:bob_ray"})
+    bound.post("/api/entities/merge", json={**pair, "into": "person:cem_oz"})
     for part in ({"texts": {"p": "words"}}, {"vectors": {"p": [0.5, 1.0]}}):
         put = {"op": "put", "namespace": ["n"], "key": next(iter(part)), "value": {"a": 1}, "ttl_minutes": 60, **part}
-        client.post("/api/notes/write", json={"userId": user, "changes": [_camel(put)]})
+        bound.post("/api/notes/write", json={"userId": user, "changes": [_camel(put)]})
     for _ in range(30):
         history.step()
     server.settled(client)
-    return [json.loads(line) for line in client.get(f"/api/users/{user}/export").text.splitlines()]
+    return [json.loads(line) for line in bound.get(f"/api/users/{user}/export").text.splitlines()]
 
 
 def _camel(put: Line) -> Line:

@@ -95,6 +95,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "json_number_too_large": "Send numbers up to 1.8e308.",
         "json_out_of_bounds": "Keep the JSON within the limits that the detail names.",
         "json_too_deep": "Nest at most 100 levels.",
+        "json_too_many_values": "Send at most 200,000 lists and objects at once.",
         "name_missing": "Name the key after where it is used.",
         "note_missing": "Say why, in at most 400 characters.",
         "nothing_chosen": "Choose memories, and what to do with them.",

@@ -20,6 +20,9 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 9000
 _MAX_NUMBERS = {"smallint": 2**15 - 1, "integer": 10**9, "bigint": 10**15}
 """Far below what the type holds, so that incrementing a stored value does not overflow it."""
 _MAX_JSON_NUMBER = 10**15
+_MAX_JSON_VALUES = 200_000
+"""Most values in JSON of a known shape: an agent state at its limits has half as many."""
+_MAX_LISTED_ERRORS = 100
 _SIGNED_COLUMNS = frozenset({("memory_versions", "number")})
 """Whole numbers that may be negative: a repeat's."""
 
@@ -111,7 +114,9 @@ def _json_fault(shape: JsonShape, value: Any) -> Fault | None:
         # As JSON, since only there a list stands for a tuple and a text for a time or an enum's member.
         shape.adapter.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
-        place = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"][:5])
+        # A list of many thousand errors is not made, only to name the first.
+        first = error.errors(include_url=False)[0]["loc"] if error.error_count() <= _MAX_LISTED_ERRORS else ()
+        place = ".".join(str(part) for part in first[:5])
         return "JSON", f"is never stored there, at {place}" if place else "is never stored there"
     return None
 
@@ -119,9 +124,12 @@ def _json_fault(shape: JsonShape, value: Any) -> Fault | None:
 def _bound_faults(shape: JsonShape, value: Any) -> Iterator[Fault]:
     """Yield what of a JSON value is too long, too many or out of range, without its free members."""
     # Without recursion, which deep nesting would exhaust.
-    waiting = [value]
+    waiting, values = [value], 0
     while waiting:
         one = waiting.pop()
+        values += 1
+        if values > _MAX_JSON_VALUES:
+            yield "JSON", f"has more than {_MAX_JSON_VALUES:,} values"
         if isinstance(one, str) and len(one) > shape.most_chars:
             yield "JSON", f"has a text of more than {shape.most_chars:,} characters"
         elif _is_number(one) and not 0 <= one <= _MAX_JSON_NUMBER:
