@@ -487,6 +487,15 @@ ALTER TABLE public.notes ALTER COLUMN place ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.organization_settings (
+    org_id text NOT NULL,
+    engagement text NOT NULL,
+    time_zone text NOT NULL,
+    instructions text NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT organization_settings_engagement_check CHECK ((engagement = ANY (ARRAY['on'::text, 'off'::text])))
+);
+
 CREATE TABLE public.organizations (
     org_id text NOT NULL,
     created_at timestamp with time zone NOT NULL
@@ -927,6 +936,9 @@ ALTER TABLE ONLY public.note_vectors
 ALTER TABLE ONLY public.notes
     ADD CONSTRAINT notes_pkey PRIMARY KEY (org_id, user_id, namespace, key);
 
+ALTER TABLE ONLY public.organization_settings
+    ADD CONSTRAINT organization_settings_pkey PRIMARY KEY (org_id);
+
 ALTER TABLE ONLY public.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (org_id);
 
@@ -1082,6 +1094,8 @@ CREATE INDEX sessions_id ON public.sessions USING btree (org_id, id);
 
 CREATE INDEX sessions_recent ON public.sessions USING btree (org_id, last_activity_at);
 
+CREATE INDEX sessions_resumed ON public.sessions USING btree (org_id, user_id, resumed_from) WHERE (resumed_from IS NOT NULL);
+
 CREATE INDEX sessions_started ON public.sessions USING btree (org_id, user_id, started_at);
 
 CREATE INDEX todos_by_id ON public.todos USING btree (org_id, id);
@@ -1222,6 +1236,8 @@ ALTER TABLE public.note_vectors ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.notes ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.organization_settings ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY own_organization ON public.active_embedders USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
@@ -1275,6 +1291,8 @@ CREATE POLICY own_organization ON public.note_texts USING ((org_id = current_set
 CREATE POLICY own_organization ON public.note_vectors USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.notes USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
+CREATE POLICY own_organization ON public.organization_settings USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.organizations USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
@@ -1414,6 +1432,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.note_texts TO mnemon_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.note_vectors TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.notes TO mnemon_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.organization_settings TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.organizations TO mnemon_app;
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,10 +11,13 @@ from hypothesis import HealthCheck, settings
 
 from mnemon.access.organizations import create_organization
 from mnemon.clock import ManualClock
+from mnemon.context.pack import ContextPack, pack_layers
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate_database
+from mnemon.layer import Layer
 from support.databases import Databases, name_of, new_database
 from support.loggers import loggers_as_they_were
+from support.prompts import PromptFaults
 
 pytest_plugins = ("support.soak.options",)
 
@@ -32,6 +35,21 @@ def own_loggers() -> Iterator[None]:
     """Leave to the next test no logging that a server or a command inside this one set up."""
     with loggers_as_they_were():
         yield
+
+
+@pytest.fixture(autouse=True)
+def prompts_say_things_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Look at every prompt that the test makes: each sentence once, one value of what has one value."""
+    faults = PromptFaults()
+
+    def pack_watched(layers: Sequence[Layer], budget: int) -> ContextPack:
+        made = pack_layers(layers, budget)
+        faults.check(made)
+        return made
+
+    monkeypatch.setattr("mnemon.context.assemble.pack_layers", pack_watched)
+    yield
+    assert not faults.found, "\n".join(dict.fromkeys(faults.found))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -7,6 +7,7 @@ import pytest
 
 from mnemon import event_loop
 from mnemon.event_loop import RequestPriority, is_background
+from support.bounds import HANGS_S
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +23,7 @@ async def stepped(crossing: RequestPriority, order: list[str]) -> None:
 
 
 async def test_a_job_waits_for_the_first_word_of_every_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_loop, "MAX_YIELD_S", 30.0)
+    monkeypatch.setattr(event_loop, "MAX_YIELD_S", 10 * HANGS_S)
     crossing, order = RequestPriority(), list[str]()
     one, two = crossing.begin_request(), crossing.begin_request()
     job = asyncio.create_task(stepped(crossing, order))
@@ -39,7 +40,7 @@ async def test_a_job_goes_on_when_a_reply_takes_long(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(event_loop, "MAX_YIELD_S", 0.01)
     crossing, order = RequestPriority(), list[str]()
     crossing.begin_request()
-    await asyncio.wait_for(stepped(crossing, order), 20)
+    await asyncio.wait_for(stepped(crossing, order), HANGS_S)
     assert order == ["job"]
 
 
@@ -48,8 +49,8 @@ async def test_who_has_waited_long_no_longer_goes_first(monkeypatch: pytest.Monk
     crossing, order = RequestPriority(), list[str]()
     late = crossing.begin_request()
     await asyncio.sleep(0.05)
-    monkeypatch.setattr(event_loop, "MAX_YIELD_S", 30.0)
-    await asyncio.wait_for(stepped(crossing, order), 20)
+    monkeypatch.setattr(event_loop, "MAX_YIELD_S", 10 * HANGS_S)
+    await asyncio.wait_for(stepped(crossing, order), HANGS_S)
     assert order == ["job"]
     late.release_priority()
     again = crossing.begin_request()
@@ -69,15 +70,15 @@ async def test_nobody_but_a_job_waits() -> None:
 
 
 async def test_with_nobody_ahead_a_job_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_loop, "MAX_YIELD_S", 30.0)
+    monkeypatch.setattr(event_loop, "MAX_YIELD_S", 10 * HANGS_S)
     crossing, order = RequestPriority(), list[str]()
     crossing.begin_request().release_priority()
-    await asyncio.wait_for(stepped(crossing, order), 20)
+    await asyncio.wait_for(stepped(crossing, order), HANGS_S)
     assert order == ["job"]
 
 
 async def test_a_job_that_is_stopped_while_it_waits_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_loop, "MAX_YIELD_S", 30.0)
+    monkeypatch.setattr(event_loop, "MAX_YIELD_S", 10 * HANGS_S)
     crossing, order = RequestPriority(), list[str]()
     ahead = crossing.begin_request()
     job = asyncio.create_task(stepped(crossing, order))

@@ -30,6 +30,7 @@ from mnemon.llm.protocol import Llm
 from mnemon.mcp.lazy_door import PATH as MCP_PATH
 from mnemon.mcp.lazy_door import LazyMcpDoor
 from mnemon.memory.recall.index_cache import IndexCache
+from mnemon.memory.relative_dates import DefaultTimeZone
 from mnemon.services import Services
 from mnemon.settings import Settings
 from mnemon.supervisor import supervise
@@ -93,7 +94,9 @@ async def make_services(settings: Settings, database_url: str) -> AsyncIterator[
     """Open the services for these settings over a migrated database, and close them when the block ends."""
     clock = make_clock(settings)
     index_cache = IndexCache(megabytes=settings.index_memory_mb)
-    db = make_database(settings, database_url, clock, attached=SharedObjects(index_cache))
+    db = make_database(
+        settings, database_url, clock, attached=SharedObjects(index_cache, DefaultTimeZone(settings.time_zone))
+    )
     embedder = make_embedder(settings)
     # Closed in the reverse order: the models first, the database last.
     async with AsyncExitStack() as closing:

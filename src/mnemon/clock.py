@@ -38,7 +38,7 @@ class FileClock:
     def now(self) -> datetime:
         """Return the time in the clock file, else the last one read; raise Misconfigured if there was none yet."""
         try:
-            self._last = parse_time(self._path.read_text(encoding="utf-8").strip())
+            self._last = _plausible_time(self._path.read_text(encoding="utf-8").strip())
         except (OSError, ValueError) as error:
             # Later the file may be in the middle of being written; the last time stays in force.
             if self._last is None:
@@ -68,11 +68,27 @@ class ManualClock:
 
 def _unreadable_clock_error(path: Path, error: Exception) -> Misconfigured:
     """Return the error for a MNEMON_CLOCK_FILE that holds no time."""
-    cause = error.strerror if isinstance(error, OSError) else "not an ISO-8601 time"
+    years = f"{_FIRST_YEAR} to {_LAST_YEAR}"
+    cause = error.strerror if isinstance(error, OSError) else f"not an ISO-8601 time of the years {years}"
     return Misconfigured(
         f"MNEMON_CLOCK_FILE {path} holds no time ({cause}). Write one into it: `date -u +%FT%TZ > {path}`; "
         "or unset MNEMON_CLOCK_FILE."
     )
+
+
+_FIRST_YEAR, _LAST_YEAR = 1971, 9000
+"""An id holds the milliseconds since 1970, and terms of years are added to the present time."""
+
+
+def _plausible_time(text: str) -> datetime:
+    """Return the UTC time of an ISO-8601 text; raise ValueError for one that no process can take for now."""
+    try:
+        at = parse_time(text)
+    except OverflowError:  # the offset leads out of the years that Python has
+        raise ValueError("out of range") from None
+    if not _FIRST_YEAR <= at.year <= _LAST_YEAR:
+        raise ValueError("out of range")
+    return at
 
 
 def parse_time(text: str) -> datetime:

@@ -21,6 +21,10 @@ class LayerRequest:
     """The query's embedding, made before the transaction began; None while the embedder is down."""
     now: datetime
     session_id: str | None = None
+    state_of: str | None = None
+    """The session whose agent state the message is answered with: the running one, or the one whose state a new one
+    takes over.
+    """
     sees_agent_state: bool = False
     """Whether the caller's key has `agent-state:read`."""
     sees_engagement: bool = False
@@ -29,6 +33,48 @@ class LayerRequest:
     """Name of the embedder that made the vector; without it recall uses words only."""
     ranking: str = "hybrid"
     """How memories are ranked: the setting `chat_ranking`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedValue:
+    """The value of an attribute that holds one at a time, as memory has it."""
+
+    slot: str
+    """The entity's key and the attribute: `person:self|lives_in`."""
+    values: tuple[str, ...]
+    since: datetime
+    """When it was stated last; if it has ended, when."""
+    ended: bool = False
+    """Whether it was taken back, and nothing has taken its place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerPart:
+    """One statement of an item, which is left out where the prompt holds it already, or holds what replaced it."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    """Ids of what it was made from; empty if those of the item are meant."""
+    value: StatedValue | None = None
+    """What it states of an attribute with one value."""
+    mark: str = ""
+    """What is shown behind it and is no part of the statement: the days that its dates mean."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerLine:
+    """A line of an item, made of statements."""
+
+    lead: str = ""
+    """What stands before them: `What mattered: `."""
+    parts: tuple[LayerPart, ...] = ()
+    joiner: str = "; "
+    """What stands between them."""
+
+    @property
+    def text(self) -> str:
+        """Return the line as it stands in the prompt."""
+        return f"{self.lead}{self.joiner.join(f'{part.text}{part.mark}' for part in self.parts)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +88,14 @@ class LayerItem:
     """Over budget, items of the lowest value are left out first."""
     needs: str | None = None
     """An id: if the layer includes no item made from it, this item is left out too."""
+    lines: tuple[LayerLine, ...] = ()
+    """The statements that the text is made of, where single ones can be left out."""
+    is_current: bool = False
+    """Whether it shows what memory holds now; what was written or said earlier is held against that."""
+    said_at: datetime | None = None
+    """When it was said; None for what was written about it later."""
+    urgent: bool = False
+    """Whether it is left out only after everything that is not: a failure, a contradiction that is outstanding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +112,10 @@ class Layer:
     """Whether items are stored text: fenced and escaped, so that they read as data and cannot pose as instructions."""
     budget: int = 500
     """Most tokens it may take."""
+    reserve: float = 0.0
+    """The share of the whole budget that its items keep however much the items of other layers are worth."""
+    ask: str = ""
+    """The tool that gives the whole: named at the end of the layer with how many items were left out."""
 
 
 class LayerSource(Protocol):

@@ -93,8 +93,16 @@ class Settings(BaseSettings):
         description="Connections open at a time. When all are taken, the one that has waited longest for a request "
         "is closed for a new one; if none waits, the new one is answered 503.",
     )
+    time_zone: str = Field(
+        "UTC",
+        max_length=64,
+        description="Time zone of people who have told none, such as `Europe/Berlin`; "
+        'relative dates like "tomorrow" are resolved in it. A name of at most 64 characters.',
+    )
     clock_file: Path | None = Field(
-        None, description="A file with an ISO time that every process takes for now. Loopback only."
+        None,
+        description="A file with an ISO time, of the years 1971 to 9000, that every process takes for now; while it "
+        "holds none, the last one stays in force. Loopback only.",
     )
 
     model: str = Field(
@@ -147,6 +155,12 @@ class Settings(BaseSettings):
         ge=timedelta(),
         le=_LONGEST,
         description="How soon after its end a session is taken up as `resumedFrom`.",
+    )
+    agent_state_window: Duration = Field(
+        timedelta(days=7),
+        ge=timedelta(),
+        le=_LONGEST,
+        description="How soon after its end a session must be resumed to hand on its agent state; 0 never does.",
     )
     context_budget_tokens: int = Field(4000, ge=200, description="Most tokens the whole context may take.")
     chat_ranking: Literal["hybrid", "blended", "similarity"] = Field(

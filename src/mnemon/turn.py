@@ -17,6 +17,10 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+OFFLINE_OPENING = "No language model is connected, so this is memory alone"
+"""How every reply without a model begins. Such a reply is nothing that was said: recall does not find it."""
+
+
 def speaker_of(role: Role, name: str | None) -> str:
     """Return a label for a speaker; only the person's messages have a bare name, so that nobody poses as them."""
     if role is Role.USER:
@@ -132,6 +136,8 @@ class Turn:
     """SessionState.messageCount after this turn."""
     said_before: tuple[str, ...] = ()
     """The person's latest messages in the session before this turn, oldest first; read for a confidence announced."""
+    carries_from: str | None = None
+    """The ended session whose agent state goes on in this turn's session; only where the turn began that."""
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ from mnemon.agentstate import store
 from mnemon.clock import SystemClock
 from mnemon.custody.forget_person import forget_person
 from mnemon.db.database import Database
+from mnemon.llm.scripted.script import tool_call_reply
 from mnemon.scope import person_scope
 from mnemon_client.sse import SseParser
 from support.bounds import HANGS_S
@@ -394,3 +395,36 @@ def test_lists_without_end_are_refused_before_they_are_read(client: httpx2.Clien
     assert answer.json()["errors"][0]["pointer"] == "/toolResults"
     answer = client.post("/api/turns", json={"userId": "ana", "messages": said, "toolResults": results[:2]})
     assert answer.status_code == 202, answer.text
+
+
+def test_a_failed_deploy_is_told_before_what_the_person_likes(server: Served) -> None:
+    client = server.client()
+    for number in range(60):
+        about = {"type": "person", "label": "self"}
+        told = {"userId": "ana", "type": "PROFILE", "content": f"Likes the go library number {number} for deploys"}
+        more = {"entity": about, "factType": "preference", "attribute": f"library {number}", "pinned": number < 20}
+        assert client.post("/api/memories", json={**told, **more}).status_code == 201
+    wish = {"action": "deploy", "expected_outcome": "v2 is live", "expected_count": 1}
+    turn(client, "Deploy.", expectations=[wish], toolResults=[{"id": "r1", "action": "deploy", "error": "no disk"}])
+    for budget in (3000, 1000, 600):
+        body = {"userId": "ana", "query": "Which go library for deploys?", "budgetTokens": budget}
+        found = client.post("/api/context", json=body).json()["data"]
+        assert "FAILED expectation of deploy: v2 is live" in found["system"]
+        assert found["tokens"] <= budget
+    server.advance(minutes=1)
+    turn(client, "Again.", expectations=[wish], toolResults=[{"id": "r2", "action": "deploy", "count": 1}])
+    found = client.post("/api/context", json={"userId": "ana", "query": "How is the deploy?"}).json()["data"]
+    assert "FAILED" not in found["system"]
+
+
+@pytest.mark.scripted
+def test_the_model_can_ask_for_all_of_the_state(server: Served) -> None:
+    client = server.client()
+    turn(client, "Make two tasks.", expectations=[PLAN])
+    server.script.add_replies(tool_call_reply("get_state"), "One thing is pending.")
+    body = {"userId": "ana", "message": "What is pending?", "stream": False}
+    assert client.post("/api/chat", json=body).json()["data"]["reply"] == "One thing is pending."
+    [first, second] = server.script.requests_on("chat")
+    assert {"get_state", "get_engagement"} <= set(first.tools)
+    [told] = [one.content for one in second.messages if one.role == "tool"]
+    assert [one["action"] for one in json.loads(told)["agent_state"]["expectations"]] == ["create_tasks"]

@@ -99,6 +99,7 @@ def test_with_memory_chat_and_runs_share_one_session(server: Served, client: htt
         "enabled": True,
         "status": "Fresh",
         "runsSinceReset": 0,
+        "otherRunsSinceReset": 0,
         "sessionAge": None,
         "warning": None,
         "lastResetAt": "2026-04-12T15:22:00Z",
@@ -112,7 +113,8 @@ def test_with_memory_chat_and_runs_share_one_session(server: Served, client: htt
     assert "Analyse BTC." in str(server.script.asked[0].body)
     server.advance(hours=2, minutes=15)
     shown = memory(client, agent["id"])
-    assert (shown["status"], shown["runsSinceReset"], shown["sessionAge"]) == ("Carrying context", 1, "2h 15m")
+    assert (shown["status"], shown["runsSinceReset"], shown["sessionAge"]) == ("Carrying context", 0, "2h 15m")
+    assert shown["otherRunsSinceReset"] == 1, "somebody asked for it"
 
 
 @pytest.mark.scripted
@@ -164,14 +166,20 @@ def test_a_read_only_run_sees_the_session_and_does_not_extend_it(server: Served,
 
 
 @pytest.mark.scripted
-def test_more_than_twenty_runs_warn(server: Served, client: httpx2.Client) -> None:
+def test_more_than_twenty_scheduled_runs_warn_and_others_are_counted_beside(
+    server: Served, client: httpx2.Client
+) -> None:
     server.script.set_default_answer("Card", WAIT)
-    agent = make(client, adapterConfig={"memoryEnabled": True})
-    for _ in range(20):
-        client.post(f"/api/agents/{agent['id']}/runs", json={})
+    agent = make(client, schedule="0 * * * *", adapterConfig={"memoryEnabled": True})
+    for hour in range(20):
+        server.advance(hours=1)
+        server.settled(client)
+        if hour < 3:
+            run_now(server, client, agent["id"])
+    shown = memory(client, agent["id"])
+    assert (shown["runsSinceReset"], shown["otherRunsSinceReset"], shown["warning"]) == (20, 3, None)
+    server.advance(hours=1)
     server.settled(client)
-    assert (memory(client, agent["id"])["runsSinceReset"], memory(client, agent["id"])["warning"]) == (20, None)
-    run_now(server, client, agent["id"])
     shown = memory(client, agent["id"])
     assert shown["runsSinceReset"] == 21
     assert "21 runs" in shown["warning"]

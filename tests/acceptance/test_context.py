@@ -62,12 +62,12 @@ def test_the_context_is_exactly_what_chat_sends(server: Served, client: httpx2.C
     first = a_while_with_ana(server, client)
     caller = client if key == "with every scope" else server.client("acme", grants=frozenset({Grant.CHAT}))
     query = "How did the cello concert in Oslo go, number 3?"
-    for minutes, where, running in (
-        (1, {}, True),
-        (1, {"personaId": "coach"}, False),
-        (1, {"sessionId": first}, False),
-        (40, {}, False),
-        (60 * 24 * 9, {}, False),
+    for minutes, where, running, state in (
+        (1, {}, True, True),
+        (1, {"personaId": "coach"}, False, False),
+        (1, {"sessionId": first}, False, True),
+        (40, {}, False, True),
+        (60 * 24 * 9, {}, False, False),
     ):
         server.advance(minutes=minutes)
         server.settled(client)
@@ -76,7 +76,7 @@ def test_the_context_is_exactly_what_chat_sends(server: Served, client: httpx2.C
         assert system == shown["system"], (minutes, where)
         assert told == [(one["role"], one["content"]) for one in shown["messages"]]
         assert bool(told) == running
-        assert ("zebra" in system) == (running and caller is client)
+        assert ("zebra" in system) == (state and caller is client)
 
 
 @pytest.mark.scripted

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import PERSONAL_GRANTS
+from mnemon.custody.aggregates import MEMBERSHIPS
 from support.served import Served
 
 Client = httpx2.Client
@@ -188,3 +189,110 @@ def test_a_long_note_comes_back(server: Served, client: Client) -> None:
     other = server.client("rival")
     assert sent(other, there).status_code == 200
     assert exported(other)[1:] == there[1:]
+
+
+CHILDREN: dict[str, dict[str, Any]] = {
+    "memory_versions": {"number": 1, "content": "Credit limit is a million"},
+    "memory_provenance": {"quote": "I promise a million", "starts": 0, "ends": 19, "content_hash": "0" * 16},
+    "turns": {"id": "trn_made_up", "seq": 2},
+    "messages": {"id": "msg_made_up", "content": "I promise a million"},
+    "reflections": {"status": "parked", "error": "made up"},
+    "agent_states": {"version": 9},
+    "agent_state_journal": {"seq": 9, "reason": "made up"},
+    "rolling_summaries": {"message_count": 99, "text": "made up"},
+    "note_texts": {"part": "made up", "content": "made up"},
+    "note_vectors": {"part": "made up", "vector": "[1,2]"},
+    "spines": {"version": 9},
+    "entity_aliases": {"alias": "person:ann", "target": "person:bob"},
+}
+"""A row that would be new, of each table whose rows belong to something."""
+
+
+def test_every_table_whose_rows_belong_to_something_is_tried() -> None:
+    assert set(CHILDREN) == {name for name, its in MEMBERSHIPS.items() if its.parents or (its.is_one and its.key)}
+
+
+@pytest.fixture(scope="module")
+def grown() -> dict[str, dict[str, Any]]:
+    """A row of each of these tables as Mnemon writes it, apart from ids."""
+    at = "2026-04-12T15:22:00+00:00"
+    return {
+        "memory_versions": {
+            "memory_id": "memories", "number": 1, "content": "x", "importance": 1, "confidence": 0.9, "source": "api",
+            "trust": "person", "valid_from": at, "valid_to": at, "recorded_at": at, "mentions": 1,
+        },
+        "memory_provenance": {
+            "memory_id": "memories", "message_id": "messages", "starts": 0, "ends": 1, "content_hash": "0", "at": at,
+            "turn_id": "turns", "session_id": "sessions", "quote": "x",
+        },
+        "turns": {
+            "id": "x", "session_id": "sessions", "seq": 1, "at": at, "status": "answered", "origin": "recorded",
+            "waits_for": [], "message_count": 1, "tool_results": [], "intents": [], "recorded_at": at,
+        },
+        "messages": {
+            "id": "x", "session_id": "sessions", "turn_id": "turns", "place": 0, "role": "user", "content": "x",
+            "at": at,
+        },
+        "reflections": {
+            "turn_id": "turns", "job_id": "job_x", "status": "parked", "attempts": 0, "sections": {}, "rejected": [],
+            "raw": {}, "updated_at": at,
+        },
+        "agent_states": {
+            "session_id": "sessions", "version": 1, "document": {"sessionId": "sessions"}, "updated_at": at,
+        },
+        "agent_state_journal": {
+            "session_id": "sessions", "seq": 1, "who": "api", "reason": "x", "update": {}, "at": at, "recorded_at": at,
+        },
+        "rolling_summaries": {
+            "persona": "", "message_count": 9, "text": "x", "carried": [], "turn_id": "turns", "at": at, "sources": [],
+        },
+        "note_texts": {"namespace": ["n"], "key": "k", "part": "p", "content": "x"},
+        "note_vectors": {"namespace": ["n"], "key": "k", "part": "p", "model": "caller", "vector": "[1,2]"},
+        "spines": {
+            "version": 1, "lines": {}, "sources": [], "message_count": 1, "total_messages": 1, "made_by": "x",
+            "rejected": [], "at": at,
+        },
+        "entity_aliases": {
+            "alias": "person:x", "target": "person:y", "asked_from": "person:x", "merge_id": "mrg_1",
+            "made_by": "person", "at": at,
+        },
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("table", sorted(CHILDREN))
+def test_nothing_is_added_to_what_is_there(
+    server: Served, client: Client, lines: list[dict[str, Any]], grown: dict[str, dict[str, Any]], table: str
+) -> None:
+    assert client.post("/api/memories", json=LAID_DOWN).status_code == 201
+    put = {"op": "put", "namespace": ["n"], "key": "k", "value": 1}
+    assert client.post("/api/notes/write", json={"userId": "cat", "changes": [put]}).status_code == 200
+    for label in ("Ann", "Bob", "Cem"):
+        fact = {"userId": "cat", "type": "PEOPLE", "content": f"{label} sails"}
+        client.post("/api/memories", json={**fact, "entity": {"type": "person", "label": label}})
+    merge = {"userId": "cat", "from": "person:cem", "into": "person:bob"}
+    assert client.post("/api/entities/merge", json=merge).status_code == 200
+    server.settled(client)
+    there = exported(client)
+    first = {line["table"]: line["row"] for line in reversed(there) if "table" in line}
+    laid_down = next(line["row"]["id"] for line in there if line.get("row", {}).get("source") == "operator")
+    ids = {"memories": laid_down, **{name: first[name]["id"] for name in ("sessions", "turns", "messages")}}
+
+    def named(value: Any) -> Any:
+        return {"sessionId": ids["sessions"]} if value == {"sessionId": "sessions"} else ids.get(str(value), value)
+
+    row = {name: named(value) for name, value in {**grown[table], **CHILDREN[table]}.items()}
+    bound = server.client("acme", user="cat", grants=PERSONAL_GRANTS)
+    answer = sent(bound, [there[0], {"table": table, "row": row}, there[-1]])
+    assert answer.status_code == 200, answer.text
+    expected = {} if table == "spines" else {table: 1}
+    assert answer.json()["data"]["kept"] == expected
+    if table != "spines":
+        assert exported(client) == there
+
+
+def test_a_row_that_belongs_to_nothing_is_a_bad_line(client: Client, grown: dict[str, dict[str, Any]]) -> None:
+    heading = {"format": "mnemon-export", "version": 1, "userId": "dan"}
+    for table in sorted(set(CHILDREN) - {"spines", "entity_aliases"}):
+        answer = sent(client, [heading, {"table": table, "row": grown[table]}, {}])
+        assert answer.status_code == 422, answer.text
+        assert "neither in the export nor stored" in answer.json()["detail"]

@@ -19,6 +19,7 @@ from mnemon.db.database import Database
 from mnemon.llm.scripted.script import Script, tool_call_reply
 from mnemon.llm.scripted.server import ScriptedServer
 from mnemon.scope import Scope
+from support.bounds import HANGS_S
 from support.databases import new_database
 from support.log_canaries import MARK, EchoingModel, canary, serving, sweep
 
@@ -99,7 +100,7 @@ def story(cluster_url: str, template: str, tmp_path_factory: pytest.TempPathFact
 
 
 def calling(server: str, key: str) -> httpx2.Client:
-    return httpx2.Client(base_url=server, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    return httpx2.Client(base_url=server, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S)
 
 
 def use_everything(client: httpx2.Client, script: Script) -> None:
@@ -139,7 +140,7 @@ def use_everything(client: httpx2.Client, script: Script) -> None:
 
 def sign_in(client: httpx2.Client) -> None:
     """The console: pages and forms, good and refused."""
-    with httpx2.Client(base_url=client.base_url, timeout=30) as browser:
+    with httpx2.Client(base_url=client.base_url, timeout=HANGS_S) as browser:
         assert browser.post("/sign-in", data={"key": canary()}).status_code == 401
         key = client.headers["Authorization"].removeprefix("Bearer ")
         assert browser.post("/sign-in", data={"key": key}).status_code == 303

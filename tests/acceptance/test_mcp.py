@@ -26,6 +26,7 @@ TOOLS = {
     "forget",
     "get_context",
     "get_engagement",
+    "get_state",
     "list_todos",
     "expect",
     "report_result",

@@ -87,7 +87,7 @@ def test_a_memory_has_every_field_of_the_contract(client: Client) -> None:
         "userId": "anna", "personaId": None, "type": "PROFILE", "attribute": "theme", "importance": 1, "pinned": False,
         "memoryKey": "profile|person|self|fact|theme", "source": "api", "status": "ACTIVE", "confidence": 0.5,
         "mentions": 1, "validFrom": "2026-01-02T00:00:00Z", "validTo": None, "createdAt": "2026-04-12T15:22:00Z",
-        "updatedAt": "2026-04-12T15:22:00Z", "provenance": [], "entityRefs": [], "trust": "person",
+        "updatedAt": "2026-04-12T15:22:00Z", "provenance": [], "dates": [], "entityRefs": [], "trust": "person",
     }  # fmt: skip
     assert {name: made[name] for name in expected} == expected
     assert made["id"].startswith("mem_")

@@ -26,6 +26,7 @@ from mnemon.db.database import Database
 from mnemon.runs.tokens import issue_token
 from mnemon.scope import Scope
 from mnemon.services import Services
+from support.bounds import HANGS_S
 from support.console_door import signed_in
 from support.problem import assert_problem
 from support.served import Served, served
@@ -155,7 +156,9 @@ def test_a_run_counts_for_its_agent_and_not_for_the_key_that_asked_for_it(limite
     answers = []
     for run in (runs[0], runs[1], runs[0], runs[1], runs[0]):
         bearer = {"Authorization": f"Bearer {run_token(limited, agent['id'], run['id'])}"}
-        answers.append(httpx2.post(f"{limited.server.url}/mcp", json=PING, headers={**SPOKEN, **bearer}, timeout=60))
+        answers.append(
+            httpx2.post(f"{limited.server.url}/mcp", json=PING, headers={**SPOKEN, **bearer}, timeout=HANGS_S)
+        )
     assert [answer.status_code for answer in answers] == [200] * LIMIT + [429]
     assert answers[-1].headers["Retry-After"] == "15"
     limited.spend(client, LIMIT - 3)
@@ -163,7 +166,7 @@ def test_a_run_counts_for_its_agent_and_not_for_the_key_that_asked_for_it(limite
 
 async def test_the_official_mcp_client_is_told_and_can_go_on_later(limited: Limited) -> None:
     key = await asyncio.to_thread(limited.server.key, "acme")
-    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=20)
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S)
     async with (
         http,
         streamable_http_client(f"{limited.server.url}/mcp?userId=ann", http_client=http) as streams,
@@ -184,7 +187,7 @@ async def test_the_official_mcp_client_is_told_and_can_go_on_later(limited: Limi
 @contextmanager
 def signed_in_with(limited: Limited, key: str) -> Iterator[httpx2.Client]:
     """A browser that signed in with the key."""
-    with httpx2.Client(base_url=limited.server.url, timeout=30) as browser:
+    with httpx2.Client(base_url=limited.server.url, timeout=HANGS_S) as browser:
         answer = browser.post("/sign-in", data={"key": key})
         assert answer.status_code == 303, answer.text
         yield browser
@@ -192,7 +195,7 @@ def signed_in_with(limited: Limited, key: str) -> Iterator[httpx2.Client]:
 
 def test_the_console_counts_for_the_key_that_opened_it_and_refuses_with_a_page(limited: Limited) -> None:
     key = limited.server.key("acme")
-    client = httpx2.Client(base_url=limited.server.url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    client = httpx2.Client(base_url=limited.server.url, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S)
     with client, signed_in_with(limited, key) as browser:
         assert browser.get("/memories").status_code == 200
         limited.spend(client, LIMIT - 2)

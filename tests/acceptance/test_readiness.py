@@ -12,6 +12,7 @@ import psycopg
 from prometheus_client import generate_latest
 
 from mnemon.jobs.presence import WorkerPresence
+from support.bounds import HANGS_S
 from support.served import Served, served
 
 TURN = {"userId": "ann", "messages": [{"role": "user", "content": "I live in Austin."}]}
@@ -23,7 +24,7 @@ QUESTIONS = {
 
 
 def ready(server: Served) -> tuple[int, Any]:
-    answer = httpx2.get(f"{server.url}/readyz", timeout=30)
+    answer = httpx2.get(f"{server.url}/readyz", timeout=HANGS_S)
     return answer.status_code, answer.json()
 
 
@@ -77,9 +78,9 @@ def test_work_that_nobody_takes_makes_a_server_without_worker_not_ready(database
 
 def test_the_metrics_count_workers_and_restarts(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, model="offline") as server:
-        wait_until(lambda: "mnemon_workers 1.0" in httpx2.get(f"{server.url}/metrics", timeout=60).text)
-        assert "# TYPE mnemon_task_restarts_total counter" in httpx2.get(f"{server.url}/metrics", timeout=60).text
-        assert "mnemon_database_up 1.0" in httpx2.get(f"{server.url}/metrics", timeout=60).text
+        wait_until(lambda: "mnemon_workers 1.0" in httpx2.get(f"{server.url}/metrics", timeout=HANGS_S).text)
+        assert "# TYPE mnemon_task_restarts_total counter" in httpx2.get(f"{server.url}/metrics", timeout=HANGS_S).text
+        assert "mnemon_database_up 1.0" in httpx2.get(f"{server.url}/metrics", timeout=HANGS_S).text
 
 
 def test_what_stands_in_the_database_is_not_among_a_workers_own_figures() -> None:

@@ -143,10 +143,10 @@ def test_with_review_a_run_begins_with_its_own_last_five_decisions(server: Serve
     assert steps[0][0] == "tool_call"
     assert steps[0][1]["name"] == "get_my_decisions"
     shown = steps[1][1]["content"].splitlines()
-    assert shown == [f"2d ago · LONG · reason {number}" for number in (5, 4, 3, 2, 1)]
+    assert shown == [f"2d ago · LONG BTC-USD · reason {number}" for number in (5, 4, 3, 2, 1)]
     listed = client.get(f"/api/agents/{agent['id']}/decisions").json()["data"]
     assert len(listed) == 5
-    assert listed[0]["line"] == "just now · LONG · breakout above the range"
+    assert listed[0]["line"] == "just now · LONG BTC-USD · breakout above the range"
 
 
 @pytest.mark.scripted
@@ -273,13 +273,41 @@ def test_a_price_that_touches_a_level_resolves_the_trade(
 ) -> None:
     run = trade(server, client, **change)
     between = [{"symbol": "BTC-USD", "price": 64300, "at": "2026-04-12T15:30:00Z"}]
-    assert client.post("/api/prices", json=between).json()["data"] == {"stored": 1, "resolved": []}
+    assert client.post("/api/prices", json=between).json()["data"] == {"stored": 1, "resolved": [], "unknown": []}
     done = client.post("/api/prices", json=[{"symbol": "BTC-USD", "price": price, "at": "2026-04-12T15:40:00Z"}])
     assert [one["id"] for one in done.json()["data"]["resolved"]] == [run["id"]]
     after = read(client, run["id"])
     assert (after["resolutionStatus"], after["outcome"]) == ("resolved", outcome)
     assert after["resolvedAt"] == "2026-04-12T15:40:00Z"
     assert after["resultJson"] == run["resultJson"]
+
+
+@pytest.mark.scripted
+def test_a_decision_line_tells_what_it_was_about_and_what_came_of_it(server: Served, client: httpx2.Client) -> None:
+    run = trade(server, client, summary="breakout")
+    re_examine(server, client, run["id"], conviction_score=60)
+    again = re_examine(server, client, run["id"], conviction_score=40, notes="Volume fell. Funding did not. Watch it.")
+    assert again["resultJson"]["notes"] == "Volume fell."
+    server.advance(days=2)
+
+    def decided() -> dict[str, Any]:
+        [one] = client.get(f"/api/agents/{run['agentId']}/decisions").json()["data"]
+        return dict(one)
+
+    assert decided()["line"] == "2d ago · LONG BTC-USD · breakout · conviction 40"
+    client.post("/api/prices", json=[{"symbol": "BTC-USD", "price": 10}])
+    assert decided()["line"] == "2d ago · LONG BTC-USD · breakout → stop_loss · conviction 40"
+    assert (decided()["subject"], decided()["outcome"], decided()["conviction"]) == ("BTC-USD", "stop_loss", 40)
+
+
+@pytest.mark.scripted
+def test_prices_find_their_trade_however_the_market_is_spelled(server: Served, client: httpx2.Client) -> None:
+    run = trade(server, client, symbol="btc/usd")
+    assert run["resultJson"]["symbol"] == "BTC-USD"
+    pushed = [{"symbol": "Btc_Usd", "price": 10}, {"symbol": "eht-usd", "price": 10}]
+    done = client.post("/api/prices", json=pushed).json()["data"]
+    assert [one["id"] for one in done["resolved"]] == [run["id"]]
+    assert done["unknown"] == ["EHT-USD"]
 
 
 @pytest.mark.scripted

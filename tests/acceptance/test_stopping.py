@@ -24,7 +24,7 @@ def test_whoever_waits_for_a_reply_is_told_that_the_server_stops(
     with served(database_url, tmp_path, worker=False) as server:
         server.script.add_fault("hang", times=None, seconds=10 * HANGS_S)
         # A client of its own: the server's are closed before it stops.
-        client = httpx2.Client(base_url=server.url, headers=server.client("acme").headers, timeout=60)
+        client = httpx2.Client(base_url=server.url, headers=server.client("acme").headers, timeout=HANGS_S)
         body: dict[str, Any] = {"userId": "ann", "message": "Hello?", "stream": stream}
         asking = threading.Thread(target=lambda: heard.append(client.post("/api/chat", json=body, timeout=HANGS_S)))
         asking.start()

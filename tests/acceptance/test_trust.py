@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
+from support.bounds import HANGS_S
 from support.problem import assert_problem
 from support.served import Served
 
@@ -140,7 +141,7 @@ def test_the_way_out_that_a_pinned_claim_is_told_leads_to_a_pin(client: Client) 
 
 def test_only_a_key_of_the_whole_organization_speaks_for_the_operator(server: Served, client: Client) -> None:
     bound = httpx2.Client(
-        base_url=server.url, headers={"Authorization": f"Bearer {server.key(user='anna')}"}, timeout=60
+        base_url=server.url, headers={"Authorization": f"Bearer {server.key(user='anna')}"}, timeout=HANGS_S
     )
     body = {"userId": "anna", "type": "PROFILE", "content": POISON, "source": "operator"}
     with bound:
@@ -236,7 +237,7 @@ def test_taking_back_needs_the_scope_of_forgetting(server: Served, client: Clien
     state(client, POISON, source="email")
     key = server.key(grants=frozenset({Grant.MEMORY_READ, Grant.MEMORY_WRITE}))
     body = {"userId": "anna", "origin": "email"}
-    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as weaker:
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S) as weaker:
         assert weaker.post("/api/sources/withdraw", json=body).status_code == 403
         assert weaker.get("/api/sources", params={"userId": "anna"}).status_code == 200
     assert client.post("/api/sources/withdraw", json={**body, "userId": "nobody"}).status_code == 404

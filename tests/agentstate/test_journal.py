@@ -222,7 +222,7 @@ async def test_the_section_is_due_on_every_turn_and_shows_the_state(
 
 
 def ask(scope: Scope, now: datetime, **fields: object) -> LayerRequest:
-    made = {"session_id": SESSION, "sees_agent_state": True, **fields}
+    made = {"session_id": SESSION, "state_of": SESSION, "sees_agent_state": True, **fields}
     return LayerRequest(scope=scope, query="", vector=None, now=now, **made)  # type: ignore[arg-type]
 
 
@@ -232,8 +232,8 @@ async def test_l7_shows_the_state_only_to_who_may_see_it(db: Database, ann: Scop
         layer = await l7(tx, ask(ann, clock.now()))
         assert (layer.name, [item.text for item in layer.items]) == ("L7", ["Known: thing t1"])
         assert (await l7(tx, ask(ann, clock.now(), sees_agent_state=False))).items == ()
-        assert (await l7(tx, ask(ann, clock.now(), session_id=None))).items == ()
-        assert (await l7(tx, ask(ann, clock.now(), session_id="ses_9"))).items == ()
+        assert (await l7(tx, ask(ann, clock.now(), session_id=None, state_of=None))).items == ()
+        assert (await l7(tx, ask(ann, clock.now(), session_id="ses_9", state_of="ses_9"))).items == ()
 
 
 async def test_forgetting_a_person_removes_state_and_journal(db: Database, ann: Scope, clock: ManualClock) -> None:

@@ -1,8 +1,9 @@
 """L7 as the planner reads it: what went wrong first, then what is open, then the rest."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
-from mnemon.agentstate.layer import agent_state_entries
+from mnemon.agentstate.layer import agent_state_entries, outstanding_failures
 from mnemon.agentstate.state import (
     AgentState,
     Assumption,
@@ -69,6 +70,53 @@ def test_values_fall_with_the_place_so_that_the_end_goes_first() -> None:
     values = [entry.value for entry in agent_state_entries(STATE)]
     assert values == sorted(values, reverse=True)
     assert len(set(values)) == len(values)
+
+
+def failed(action: str, minute: int) -> StateExpectation:
+    at = NOW + timedelta(minutes=minute)
+    outcome = f"{action} at {minute}"
+    return StateExpectation(
+        id=f"{action}{minute}", action=action, expected_outcome=outcome, status=FAILED, last_checked_at=at
+    )
+
+
+def test_a_failure_is_retired_by_a_later_success_of_its_action() -> None:
+    won = replace(failed("deploy", 5), id="won", status=ExpectationStatus.CONFIRMED)
+    earlier_success = replace(failed("scan", 1), id="early", status=ExpectationStatus.CONFIRMED)
+    held = (failed("deploy", 1), won, failed("deploy", 7), earlier_success, failed("scan", 3), failed("mail", 2))
+    state = AgentState(session_id="ses", expectations=held)
+    assert [e.id for e in outstanding_failures(state)] == ["deploy7", "scan3", "mail2"]
+
+
+def test_a_success_of_the_same_moment_retires_nothing_since_two_calls_may_run_beside_each_other() -> None:
+    won = replace(failed("deploy", 5), id="won", status=ExpectationStatus.CONFIRMED)
+    state = AgentState(session_id="ses", expectations=(failed("deploy", 5), won))
+    assert [e.id for e in outstanding_failures(state)] == ["deploy5"]
+
+
+def test_twelve_stale_failures_do_not_push_out_an_open_task() -> None:
+    failures = tuple(failed(f"step{number}", number) for number in range(12))
+    entries = agent_state_entries(AgentState(session_id="ses", expectations=failures, items=STATE.items))
+    ranked = [entry.text for entry in sorted(entries, key=lambda entry: (not entry.urgent, -entry.value))]
+    assert [text.split(":")[0] for text in ranked[:5]] == [
+        "FAILED expectation of step11",
+        "FAILED expectation of step10",
+        "FAILED expectation of step9",
+        "Open question",
+        "Open task",
+    ]
+
+
+def test_what_bears_on_the_message_is_worth_more_than_the_rest_of_its_kind() -> None:
+    items = tuple(replace(item(f"i{n}", ItemKind.TASK), title=title) for n, title in enumerate(TITLES))
+    entries = agent_state_entries(AgentState(session_id="ses", items=items), "How far is the invoice export?")
+    best = max(entries, key=lambda entry: entry.value)
+    assert best.text == "Open task: Export the invoices"
+    newest = agent_state_entries(AgentState(session_id="ses", items=items))[0]
+    assert newest.text == "Open task: Order lunch"
+
+
+TITLES = ("Book a room", "Export the invoices", "Call Pat", "Order lunch")
 
 
 def test_every_line_names_its_sources() -> None:

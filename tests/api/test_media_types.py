@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from support.bounds import HANGS_S
 from support.openapi import operations
 from support.problem import assert_problem
 from support.served import served
@@ -47,5 +48,7 @@ def test_only_what_is_sent_and_by_whom_counts(database_url: str, tmp_path: Path)
         runs = f"/api/agents/{client.post('/api/agents', json=agent).json()['data']['id']}/runs"
         assert client.post(runs).status_code == 202, "a body that may be left out has no kind"
         assert_problem(client.post(runs, content=b"{}", headers={"Content-Type": FORM}), 415, "wrong_media_type")
-        stranger = httpx2.post(f"{server.url}/api/memories", content=b"{}", headers={"Content-Type": FORM}, timeout=60)
+        stranger = httpx2.post(
+            f"{server.url}/api/memories", content=b"{}", headers={"Content-Type": FORM}, timeout=HANGS_S
+        )
         assert_problem(stranger, 401, "unauthenticated")

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from support import atlas
+from support.bounds import HANGS_S
 from support.chromium import chromium, watched
 from support.served import Served
 from support.storied import signed_in, storied
@@ -58,7 +59,7 @@ def cookies(server: Served) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def visitor(server: Served, cookies: dict[str, str]) -> Iterator[httpx2.Client]:
     """The console without a browser, signed in."""
-    with httpx2.Client(base_url=server.url, cookies=cookies, timeout=30) as signed_in:
+    with httpx2.Client(base_url=server.url, cookies=cookies, timeout=HANGS_S) as signed_in:
         yield signed_in
 
 

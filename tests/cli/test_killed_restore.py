@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -18,22 +20,60 @@ from mnemon.cli.main import app
 from mnemon.db.backup import count_contents
 from support import killed_restore
 from support.bounds import HANGS_S
-from support.databases import new_database
+from support.databases import name_of, new_database
 from support.killed_restore import AFTER_COMMIT, BEFORE_COMMIT
 
 Program = Callable[..., Result]
 FORGOTTEN = ("zed", "yan")
+BACKUP = "one.backup"
+LEDGER = Path("data", "forgotten.ndjson")
 GAP_WARNINGS = ("No ledger of forgettings was found", "This restore replaces no database,", "knew of withdrawals")
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """An organization `acme` with a backup, and what happened since: made once, copied for each test."""
+
+    database: str
+    folder: Path
+    key: str
+    """The id of the key that was revoked."""
+
+
+@pytest.fixture(scope="module")
+def prepared(cluster_url: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:
+    folder = tmp_path_factory.mktemp("prepared")
+    with new_database(cluster_url, template) as url:
+        with pytest.MonkeyPatch.context() as patch:
+            use(patch, folder, url)
+            _, key = make_backup(folder)
+        wait_until_alone(url)
+        yield Prepared(name_of(url), folder, key)
+
+
 @pytest.fixture
-def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """Runs the program over this test's database, with an organization `acme`."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MNEMON_DATABASE_URL", database_url)
-    monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("MNEMON_ORG", "acme")
+def database_url(cluster_url: str, prepared: Prepared) -> Iterator[str]:
+    """A copy of the prepared database."""
+    with new_database(cluster_url, prepared.database) as url:
+        yield url
+
+
+@pytest.fixture
+def mnemon(database_url: str, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Runs the program over this test's copy, in which the ledger's file is lost."""
+    shutil.copytree(prepared.folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / LEDGER).unlink()
+    use(monkeypatch, tmp_path, database_url)
     return call
+
+
+def use(patch: pytest.MonkeyPatch, folder: Path, url: str | None = None) -> None:
+    """Let commands work in this folder, over this database or an embedded one."""
+    patch.chdir(folder)
+    if url:
+        patch.setenv("MNEMON_DATABASE_URL", url)
+    patch.setenv("MNEMON_DATA_DIR", str(folder / "data"))
+    patch.setenv("MNEMON_ORG", "acme")
 
 
 @pytest.fixture
@@ -53,23 +93,21 @@ def done(*words: object) -> str:
     return result.stdout
 
 
-def prepared_backup(tmp_path: Path, *, keep_file: bool = False) -> tuple[Path, str]:
+def make_backup(folder: Path) -> tuple[Path, str]:
     """A backup, since which two people were forgotten, a key revoked, a source withdrawn and a memory added."""
     done("orgs", "create", "acme")
     key = str(json.loads(done("keys", "create", "--name", "lost", "--json"))["id"])
     for person in (*FORGOTTEN, "ann"):
         done("remember", f"Lives in Leeds, says {person}", "--user", person)
-    backup = tmp_path / "one.backup"
+    backup = folder / BACKUP
     done("backup", backup)
     for person in FORGOTTEN:
         done("forget", "--user", person, "--yes")
     done("keys", "revoke", key)
     done("withdraw", "cli", "--user", "ann", "--yes")
     done("remember", "Moved to York", "--user", "new")
-    file = tmp_path / "data" / "forgotten.ndjson"
+    file = folder / LEDGER
     assert len(file.read_text().splitlines()) == len(FORGOTTEN)
-    if not keep_file:
-        file.unlink()
     return backup, key
 
 
@@ -108,9 +146,9 @@ def recorded_gaps(url: str) -> list[str]:
 
 @pytest.mark.parametrize("stage", BEFORE_COMMIT)
 def test_a_restore_killed_before_it_commits_has_changed_nothing(
-    mnemon: Program, database_url: str, tmp_path: Path, stage: str
+    mnemon: Program, database_url: str, prepared: Prepared, tmp_path: Path, stage: str
 ) -> None:
-    backup, key = prepared_backup(tmp_path)
+    backup, key = tmp_path / BACKUP, prepared.key
     kill_at(stage, "restore", backup, "--force")
     wait_until_alone(database_url)
     assert "restore" not in {one["name"] for one in json.loads(mnemon("doctor", "--json").stdout)["checks"]}
@@ -123,9 +161,9 @@ def test_a_restore_killed_before_it_commits_has_changed_nothing(
     [*((stage, "migrate") for stage in AFTER_COMMIT), ("after_load", "restore"), ("between_survivors", "restore")],
 )
 def test_a_restore_killed_after_it_commits_is_finished_before_the_database_is_used(
-    mnemon: Program, database_url: str, tmp_path: Path, stage: str, again: str
+    mnemon: Program, database_url: str, prepared: Prepared, tmp_path: Path, stage: str, again: str
 ) -> None:
-    backup, key = prepared_backup(tmp_path)
+    backup, key = tmp_path / BACKUP, prepared.key
     kill_at(stage, "restore", backup, "--force")
     wait_until_alone(database_url)
     for words in (("keys", "list"), ("export", "zed"), ("backup", tmp_path / "two.backup"), ("worker",)):
@@ -156,7 +194,7 @@ def test_what_a_killed_restore_could_not_know_is_said_and_recorded(
     monkeypatch: pytest.MonkeyPatch,
     again: str,
 ) -> None:
-    backup, _ = prepared_backup(tmp_path)
+    backup = tmp_path / BACKUP
     monkeypatch.setenv("MNEMON_DATABASE_URL", empty_database_url)
     kill_at("after_load", "restore", backup)
     wait_until_alone(empty_database_url)
@@ -172,9 +210,10 @@ def test_what_a_killed_restore_could_not_know_is_said_and_recorded(
 
 
 def test_a_ledger_file_counts_also_where_another_machine_finishes_the_restore(
-    mnemon: Program, tmp_path: Path, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+    mnemon: Program, prepared: Prepared, tmp_path: Path, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backup, _ = prepared_backup(tmp_path, keep_file=True)
+    backup = tmp_path / BACKUP
+    shutil.copy(prepared.folder / LEDGER, tmp_path / LEDGER)
     monkeypatch.setenv("MNEMON_DATABASE_URL", empty_database_url)
     kill_at("after_load", "restore", backup)
     wait_until_alone(empty_database_url)
@@ -187,11 +226,10 @@ def test_a_ledger_file_counts_also_where_another_machine_finishes_the_restore(
 def test_an_embedded_database_is_finished_by_the_next_command_that_migrates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("MNEMON_ORG", "acme")
+    use(monkeypatch, tmp_path)
     done("migrate")
-    backup, key = prepared_backup(tmp_path)
+    backup, key = make_backup(tmp_path)
+    (tmp_path / LEDGER).unlink()
     kill_at("after_load", "restore", backup, "--force")
     made = call("keys", "create", "--name", "next", "--json")
     assert made.exit_code == 0, made.output

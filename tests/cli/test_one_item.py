@@ -48,7 +48,9 @@ async def test_a_turn_that_was_lost_with_its_server_is_reflected_in_a_child(tmp_
             await server.start()
             turn = {"userId": "u", "messages": [{"role": "user", "content": "Note 1 of u."}]}
             headers = {"Authorization": f"Bearer {server.key}"}
-            assert httpx2.post(f"{server.url}/api/turns", json=turn, headers=headers, timeout=60).status_code == 202
+            assert (
+                httpx2.post(f"{server.url}/api/turns", json=turn, headers=headers, timeout=HANGS_S).status_code == 202
+            )
             wait_until(lambda: len(calls) == 1, server)
             server.kill()
             gates[0].set()
@@ -63,7 +65,7 @@ async def test_a_turn_that_was_lost_with_its_server_is_reflected_in_a_child(tmp_
             wait_until(lambda: not child.is_running(), server)
             assert server.postgres() == database, "the child leaves the database alone"
             assert verdict(server.database_url).memories == 1
-            figures = httpx2.get(f"{server.url}/metrics", timeout=60).text
+            figures = httpx2.get(f"{server.url}/metrics", timeout=HANGS_S).text
             assert int(re.findall(r"^mnemon_work_children_total (\d+)", figures, re.MULTILINE)[0]) >= 1
             assert "mnemon_work_children_died_total 0.0" in figures
             assert server.stop() == 0, server.said()

@@ -20,6 +20,7 @@ from mnemon.cli.server_address import ServerAddress, announce_server, database_n
 from mnemon.db.database import Database
 from mnemon.logs import use_stdlib_logs
 from mnemon.settings import load_settings
+from support.bounds import HANGS_S
 from support.commands import data_commands
 from support.served import Served, served
 
@@ -294,10 +295,12 @@ def test_a_local_server_of_another_database_is_not_asked(mnemon: Program, monkey
 def test_the_operators_token_opens_the_api_of_organizations_that_exist(mnemon: Program) -> None:
     mnemon.server.key("acme")
     bearer = {"Authorization": f"Bearer mnk_acme_{mnemon.server.app.state.operator.token}"}
-    assert httpx2.get(f"{mnemon.server.url}/api/agents", headers=bearer, timeout=60).status_code == 200
-    assert httpx2.post(f"{mnemon.server.url}/mcp?userId=ann", headers=bearer, json={}, timeout=60).status_code == 401
+    assert httpx2.get(f"{mnemon.server.url}/api/agents", headers=bearer, timeout=HANGS_S).status_code == 200
+    assert (
+        httpx2.post(f"{mnemon.server.url}/mcp?userId=ann", headers=bearer, json={}, timeout=HANGS_S).status_code == 401
+    )
     missing = {"Authorization": bearer["Authorization"].replace("acme", "nowhere")}
-    assert httpx2.get(f"{mnemon.server.url}/api/agents", headers=missing, timeout=60).status_code == 404
+    assert httpx2.get(f"{mnemon.server.url}/api/agents", headers=missing, timeout=HANGS_S).status_code == 404
     with announced(mnemon.server):
         assert "mnemon orgs create nowhere" in mnemon("agents", "list", "--org", "nowhere", code=3).stderr
 

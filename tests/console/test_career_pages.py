@@ -20,6 +20,7 @@ EMPTY = (
     "/engagement?asOf=9999-12-31T23:59:59Z",
     "/agents",
     "/agents/new",
+    "/results",
     "/results/trade-decisions",
     "/results/research-theses",
     "/results/decisions?status=open",

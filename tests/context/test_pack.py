@@ -14,6 +14,7 @@ items = st.builds(
     text=st.text(min_size=1, max_size=200),
     value=st.floats(min_value=0, max_value=10),
     sources=st.tuples(st.uuids().map(str)),
+    urgent=st.booleans(),
 )
 layers = st.lists(
     st.builds(
@@ -22,6 +23,8 @@ layers = st.lists(
         title=st.just("Title"),
         items=st.lists(items, min_size=1, max_size=8).map(tuple),
         budget=st.integers(min_value=20, max_value=300),
+        reserve=st.sampled_from([0.0, 0.1, 0.5]),
+        ask=st.sampled_from(["", "get_state"]),
     ),
     max_size=4,
 )
@@ -93,3 +96,44 @@ def test_an_item_that_needs_another_is_there_only_beside_it() -> None:
             shown = packed.layers[0].sources if packed.layers else ()
             assert "mem_2" not in shown or "mem_1" in shown
             assert sum(len(one.sources) for one in packed.left_out) + len(shown) == 3
+
+
+def worth(value: float, number: int, *, urgent: bool = False) -> tuple[LayerItem, ...]:
+    return tuple(
+        LayerItem(text=f"{value} {place} {'x' * 60}", value=value, sources=(f"{value}/{place}",), urgent=urgent)
+        for place in range(number)
+    )
+
+
+def test_a_layer_keeps_its_reserve_beside_others_that_are_worth_more() -> None:
+    liked = Layer(name="L4", title="You", budget=1000, items=worth(9.0, 20))
+    state = Layer(name="L7", title="State", budget=1000, items=worth(1.0, 10), reserve=0.3)
+    packed = {one.name: one for one in pack_layers([liked, state], 200).layers}
+    assert 2 <= len(packed["L7"].sources) <= 4
+    alone = {one.name for one in pack_layers([liked, replace(state, reserve=0.0)], 200).layers}
+    assert alone == {"L4"}
+
+
+def test_what_is_urgent_outlives_everything_else() -> None:
+    liked = Layer(name="L4", title="You", budget=1000, items=worth(9.0, 20), reserve=0.5)
+    state = Layer(name="L7", title="State", budget=1000, items=(*worth(2.0, 9), *worth(0.1, 1, urgent=True)))
+    for budget in range(60, 600, 20):
+        shown = [source for one in pack_layers([liked, state], budget).layers for source in one.sources]
+        assert "0.1/0" in shown
+
+
+@given(layers, st.integers(min_value=0, max_value=600))
+def test_nothing_urgent_is_cut_while_something_else_of_it_is_left(given: list[Layer], budget: int) -> None:
+    packed = pack_layers(given, budget)
+    urgent = {item.sources[0] for layer in given for item in layer.items if item.urgent}
+    cut = {one.sources[0] for one in packed.left_out if one.why == "budget"}
+    shown = {source for layer in packed.layers for source in layer.sources}
+    assert not (cut & urgent) or shown <= urgent
+
+
+def test_a_layer_says_how_much_it_does_not_show_and_whom_to_ask() -> None:
+    state = Layer(name="L7", title="State", budget=1000, items=worth(1.0, 10), ask="get_state")
+    cut = pack_layers([state], 120)
+    hidden = 10 - len(cut.layers[0].sources)
+    assert cut.system.endswith(f"{hidden} more are not shown: ask with get_state.")
+    assert "not shown" not in pack_layers([state], 1000).system

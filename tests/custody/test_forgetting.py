@@ -1,13 +1,13 @@
 """Forgetting over real rows: derived text goes with its source, what is said elsewhere stays, nothing comes back."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from mnemon.api.custody import IMPORTED_TABLES
 from mnemon.clock import ManualClock
 from mnemon.custody import ledger
 from mnemon.custody.export import export_lines
@@ -80,11 +80,6 @@ async def forget(db: Database, scope: Scope, memory_id: str) -> Receipt:
 async def exported(db: Database, scope: Scope) -> str:
     async with db.tx(scope.org_id) as tx:
         return b"".join([line async for line in export_lines(tx, scope)]).decode()
-
-
-async def lines(text: str) -> AsyncIterator[bytes]:
-    for line in text.splitlines():
-        yield line.encode()
 
 
 async def test_only_the_quoted_words_of_the_message_are_covered(db: Database, ann: Scope) -> None:
@@ -293,11 +288,11 @@ async def test_an_export_from_before_does_not_bring_it_back(db: Database, ann: S
     await forget(db, ann, ids[0])
     after = await exported(db, ann)
     async with db.tx(ann.org_id) as tx:
-        await import_person(tx, ann.org_id, lines(before))
+        await import_person(tx, ann.org_id, before.encode(), rooms=IMPORTED_TABLES)
     assert await exported(db, ann) == after
     async with db.tx(ann.org_id) as tx:
         await forget_person(tx, ann)
-        await import_person(tx, ann.org_id, lines(before))
+        await import_person(tx, ann.org_id, before.encode(), rooms=IMPORTED_TABLES)
     text = await exported(db, ann)
     assert "Skis" in text
     assert "marmalade" not in text
@@ -323,7 +318,7 @@ async def test_a_restored_backup_is_brought_up_to_the_ledger(
     async with db.tx(ann.org_id) as tx:
         await forget_person(tx, ann)
         await tx.execute("delete from forgotten where org_id = 'acme'")
-        await import_person(tx, ann.org_id, lines(backup))
+        await import_person(tx, ann.org_id, backup.encode(), rooms=IMPORTED_TABLES)
     assert await exported(db, ann) == backup
     assert await replay_entries(db, ledger.load_file(path)) == 1
     assert await exported(db, ann) == forgotten
@@ -340,7 +335,7 @@ async def test_a_person_forgotten_since_the_backup_is_forgotten_again(db: Databa
         await forget_person(tx, ann)
         entries = await ledger.list_entries(tx, ann.org_id)
         await tx.execute("delete from forgotten where org_id = 'acme'")
-        await import_person(tx, ann.org_id, lines(backup))
+        await import_person(tx, ann.org_id, backup.encode(), rooms=IMPORTED_TABLES)
     assert await replay_entries(db, entries) == 1
     with pytest.raises(NotFound):
         await exported(db, ann)

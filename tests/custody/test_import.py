@@ -1,12 +1,12 @@
 """Export and import at the database: which lines are taken, for whom, and what an import leaves as it was."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from mnemon.api.custody import IMPORTED_TABLES
 from mnemon.custody import tables
 from mnemon.custody.export import export_lines, export_to_file, file_chunks, json_line
 from mnemon.custody.import_person import ImportResult, import_person
@@ -34,14 +34,9 @@ async def exported(db: Database, scope: Scope) -> bytes:
         return b"".join([line async for line in export_lines(tx, scope)])
 
 
-async def lines(text: bytes) -> AsyncIterator[bytes]:
-    for line in text.splitlines(keepends=True):
-        yield line
-
-
 async def bring_in(db: Database, text: bytes, org: str = "acme", **options: Any) -> ImportResult:
     async with db.tx(org) as tx:
-        return await import_person(tx, org, lines(text), **options)
+        return await import_person(tx, org, text, rooms=IMPORTED_TABLES, **options)
 
 
 async def refused(db: Database, *given: object) -> tuple[str, str, str | None]:
@@ -162,7 +157,7 @@ END = {"end": True, "rows": 0}
         ([HEADING, {"table": 5, "row": {}}, END], "Line 2 names a table", "/1"),
         ([HEADING, {"table": "embeddings", "row": {}}, END], "Line 2 names a table", "/1"),
         ([HEADING, {"table": "memories", "row": {"colour": 1}}, {"end": True, "rows": 1}], "Line 2 has a column", "/1"),
-        ([HEADING, {"table": "memories", "row": {"id": 5}}, {"end": True, "rows": 1}], "Line 2 does not fit", "/1"),
+        ([HEADING, {"table": "memories", "row": {"id": 5}}, {**END, "rows": 1}], "Line 2 has a value in id", "/1"),
         ([HEADING, {"table": "memories", "row": {"mentions": 10**10}}, {**END, "rows": 1}], "Line 2 has", "/1"),
         ([HEADING, {"end": True, "rows": 1}], "Line 2 says 1 rows, 0 came", "/1"),
         ([HEADING, END, END], "Line 3 follows the end", "/2"),
@@ -204,7 +199,7 @@ async def test_one_bad_row_among_many_is_found(db: Database, org: str) -> None:
     given[place]["row"]["importance"] = "heavy"
     with pytest.raises(Invalid) as found:
         await bring_in(db, b"".join(map(json_line, given)), org="globex")
-    assert found.value.detail.startswith(f"Line {place + 1} does not fit into memories")
+    assert found.value.detail.startswith(f"Line {place + 1} has a value in importance that is not a whole number")
 
 
 async def test_a_row_that_is_not_admitted_is_not_stored(db: Database, org: str) -> None:
@@ -223,7 +218,7 @@ async def test_a_row_that_is_not_admitted_is_not_stored(db: Database, org: str) 
 
 
 async def test_more_rows_than_a_page_come_whole(db: Database, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mnemon.custody.import_person._IMPORT_PAGE_ROWS", 2)
+    monkeypatch.setattr("mnemon.custody.import_rows._PAGE_ROWS", 2)
     monkeypatch.setattr(tables, "_CURSOR_PAGE_ROWS", 2)
     text = await exported(db, await person(db, "ann", *(f"Fact {number}" for number in range(5))))
     assert sum(row["table"] == "memories" for row in rows_in(text)) == 5

@@ -24,7 +24,7 @@ PLANNED_BY = frozenset({
     "engagement",
 })  # fmt: skip
 """Columns that hold ids, codes and hashes; the planner may know them."""
-OF_THE_ORGANIZATION = frozenset({"agents", "personas", "schema_migrations", "work"})
+OF_THE_ORGANIZATION = frozenset({"agents", "organization_settings", "personas", "schema_migrations", "work"})
 """Tables of configuration and ids."""
 _WORDY = """
 select c.relname as in_table, a.attname as name, coalesce(a.attstattarget, -1) as target

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mnemon.db.connect import check_server, explain_error, parse_target, server_shortcoming
+from mnemon.db.connect import check_server, describe_target, explain_error, server_shortcoming
 
 URL = "postgresql://mnemon:s3cret%40word@db.example:6432/memory"
 
@@ -71,7 +71,7 @@ def test_no_piece_of_a_password_with_special_characters_is_shown(url: str, said:
     words = explain_error(psycopg.OperationalError(said), url)
     assert "%2F" in words
     assert [piece for piece in ("cretPW", "app:se", ":12", "123456789") if piece in words] == []
-    assert parse_target(url) is None
+    assert describe_target(url) is None
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,14 @@ def test_no_piece_of_a_password_with_special_characters_is_shown(url: str, said:
     ],
 )
 def test_a_url_that_is_written_as_it_should_be_is_named(url: str) -> None:
-    assert parse_target(url) is not None
+    assert describe_target(url) is not None
 
 
 def test_a_socket_and_a_missing_name_are_named_plainly() -> None:
-    socket, plain = parse_target("postgresql://mnemon@/mnemon?host=/run/pg&port=5432"), parse_target("host=::1 user=u")
+    socket, plain = (
+        describe_target("postgresql://mnemon@/mnemon?host=/run/pg&port=5432"),
+        describe_target("host=::1 user=u"),
+    )
     assert socket is not None
     assert socket.place == "/run/pg"
     assert plain is not None

@@ -14,7 +14,7 @@ def state(url: str) -> tuple[object, ...]:
     """How many rows each table has, and where its sequences stand."""
     with psycopg.connect(url) as connection:
         tables = connection.execute("select tablename from pg_tables where schemaname = 'public' order by 1").fetchall()
-        rows = [connection.execute(f'select count(*) from "{table}"').fetchall() for (table,) in tables]  # type: ignore[call-overload]
+        rows = [connection.execute(f'select count(*) from "{table}"').fetchall() for (table,) in tables]
         numbers = connection.execute("select sequencename, last_value from pg_sequences order by 1").fetchall()
     return rows, numbers
 

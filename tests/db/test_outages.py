@@ -12,7 +12,7 @@ from mnemon.api.problems import status_of
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.db.outages import OUTAGES
-from mnemon.errors import Contended, DatabaseDown, Unavailable
+from mnemon.errors import Contended, DatabaseDown, Invalid, Unavailable
 
 PID = "select pg_backend_pid() as pid"
 CODES = [
@@ -69,6 +69,15 @@ async def fail(db: Database, sql: str, *, first: bool) -> None:
         if not first:
             await tx.fetch_one("select 1 as one")
         await tx.execute(sql)
+
+
+@pytest.mark.parametrize("state", ["54000", "54001", "54023"])
+async def test_a_value_beyond_a_limit_is_the_callers_and_no_lost_connection(single: Database, state: str) -> None:
+    before = await pid_of(single)
+    with pytest.raises(Invalid) as caught:
+        await fail(single, raising(state), first=True)
+    assert (caught.value.code, status_of(caught.value)) == ("beyond_database_limit", 422)
+    assert await pid_of(single) == before
 
 
 @pytest.mark.parametrize("state", ["23505", "22012", "42P01", "P0001"])

@@ -13,9 +13,10 @@ from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.db.pipeline import PipelinedConnection
 from mnemon.db.pool import DOWN_AFTER_S, DOWN_WAIT_S, MAX_IDLE_S, MAX_LIFETIME_S, ConnectionPool, NoConnection
+from support.bounds import HANGS_S
 from support.virtual_time import run_in_virtual_time
 
-SOON_S = 5.0
+SOON_S = HANGS_S
 
 
 class Door:

@@ -26,8 +26,8 @@ async def _unused(*_: Any) -> Any:
 
 
 def test_every_tool_that_we_serve_is_known_as_ours() -> None:
-    served = {*all_tools(context=_unused, forget=_unused, engagement=_unused), *server_memory_tools(_unused)}
-    assert len(served) == 18
+    served = {*all_tools(context=_unused, forget=_unused, cards={}), *server_memory_tools(_unused)}
+    assert len(served) == 19
     assert served | {"memory"} == OWN_TOOLS
 
 

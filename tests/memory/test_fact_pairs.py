@@ -20,7 +20,7 @@ from mnemon.memory.lifecycle import ArchiveStatus
 from mnemon.memory.plan import WriteStamp
 
 SEED = "one fact, one key"
-HELD_BACK_SHARE = 0.5
+HELD_BACK_SHARE = 0.95
 START = datetime(2026, 5, 4, 9, tzinfo=UTC)
 VERDICTS = ("same", "new", "beside", "ends")
 _GIVEN = re.compile(r"^(?:\[(?P<kind>\w+):(?P<label>[^\]]+)\] )?(?:\{(?P<attribute>[^}]+)\} )?(?P<text>.+)$")

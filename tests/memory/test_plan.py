@@ -15,9 +15,9 @@ from mnemon.memory.plan import (
     MemoryOutcome,
     WriteStamp,
     create_memory,
+    plan_update,
     rewrite_content,
     skip_if_known,
-    update_memory,
 )
 from mnemon.memory.trust import Trust
 
@@ -72,7 +72,7 @@ AUSTIN = past(1, "Austin", 10, 20)
 def told(
     memory: StoredMemory, fact: Fact, at: float, *versions: MemoryVersion, extracted: bool = False
 ) -> MemoryChange:
-    return update_memory(memory, versions, fact, stamp(at), extracted=extracted)
+    return plan_update(memory, versions, fact, stamp(at), extracted=extracted)
 
 
 def test_a_new_fact_becomes_a_memory_with_every_field_from_what_was_said() -> None:

@@ -198,12 +198,14 @@ async def test_archived_facts_come_back_when_stated_but_not_when_merely_found(an
     assert await anna.held(status=ArchiveStatus.ACTIVE) == ["Lives in Austin"]
 
 
-async def test_a_pin_stays_through_updates_and_forces_three(anna: Person) -> None:
+async def test_a_pin_keeps_the_text_forces_three_and_goes_when_a_statement_says_so(anna: Person) -> None:
     await anna.remember(lives_in("Austin", pinned=True, importance=0))
-    moved = (await anna.remember(lives_in("Denver", importance=1)))[0].memory
-    assert (moved.pinned, moved.importance) == (True, 3)
+    again = (await anna.remember(lives_in("Austin", importance=1)))[0].memory
+    assert (again.pinned, again.importance) == (True, 3)
+    beside = (await anna.remember(lives_in("Denver", importance=1)))[0].memory
+    assert beside.claim_of == again.memory_key
     loose = (await anna.remember(lives_in("Denver", pinned=False, importance=1)))[0].memory
-    assert (loose.pinned, loose.importance) == (False, 1)
+    assert (loose.id, loose.content, loose.pinned, loose.importance) == (again.id, "Lives in Denver", False, 1)
 
 
 @pytest.mark.parametrize("days", [-1, 0, 1])

@@ -12,6 +12,7 @@ from mnemon.runs.active_memory import (
     MemoryAccess,
     MemoryStart,
     MemoryStatus,
+    RunsSinceReset,
     format_age,
     is_since_reset,
     memory_after_reset,
@@ -90,7 +91,9 @@ class Story:
 
     @property
     def status(self) -> str:
-        return memory_panel(self.memory, runs_since_reset=self.runs_since_reset, now=self.now).status.value
+        return memory_panel(
+            self.memory, runs=RunsSinceReset(scheduled=self.runs_since_reset), now=self.now
+        ).status.value
 
 
 FRESH, CARRYING = MemoryStatus.FRESH.value, MemoryStatus.CARRYING.value
@@ -180,8 +183,11 @@ def test_a_read_only_run_sees_the_session_and_does_not_extend_it() -> None:
 
 def test_the_panel_shows_age_and_warns_above_twenty() -> None:
     memory = ActiveMemory(enabled=True, session_id="s", generation=1, last_reset_at=T0, updated_at=T0)
-    shown = memory_panel(memory, runs_since_reset=21, now=T0 + timedelta(hours=2, minutes=15, seconds=59))
+    shown = memory_panel(
+        memory, runs=RunsSinceReset(scheduled=21, others=2), now=T0 + timedelta(hours=2, minutes=15, seconds=59)
+    )
     assert shown.session_age == "2h 15m"
+    assert (shown.runs_since_reset, shown.other_runs_since_reset) == (21, 2)
     assert shown.warning is not None
     assert "21 runs" in shown.warning
     assert reset_warning(20) is None

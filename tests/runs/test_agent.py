@@ -7,7 +7,8 @@ import pytest
 
 from mnemon.errors import Conflict, Invalid
 from mnemon.runs.agent import AdapterConfig, AgentDraft, AgentRole, format_config, parse_config, team_faults
-from mnemon.runs.decisions import decision_as_of, format_review
+from mnemon.runs.card import load_cards
+from mnemon.runs.decisions import MadeDecision, decision_as_of, format_decision, format_review
 from mnemon.runs.run import FINAL_STATUSES, RunStatus, require_transition
 
 NOW = datetime(2026, 3, 3, tzinfo=UTC)
@@ -77,6 +78,11 @@ def test_a_run_lives_from_queued_to_its_end() -> None:
         require_transition("r", RunStatus.QUEUED, RunStatus.SUCCEEDED)
 
 
+def decided(at: datetime, headline: str, **more: Any) -> MadeDecision:
+    made = {"card_type": "decision", "result": None, "outcome": None, "conviction": None, **more}
+    return MadeDecision(run_id="run_1", finished_at=at, headline=headline, **made)
+
+
 @pytest.mark.parametrize(
     ("age", "shown"),
     [
@@ -87,8 +93,32 @@ def test_a_run_lives_from_queued_to_its_end() -> None:
     ],
 )
 def test_a_decision_reads_as_one_line(age: timedelta, shown: str) -> None:
-    made = decision_as_of(run_id="run_1", at=NOW - age, headline="WAIT · range unresolved", now=NOW)
+    made = decision_as_of(decided(NOW - age, "WAIT · range unresolved"), None, NOW)
     assert made.line == f"{shown} · WAIT · range unresolved"
+
+
+def test_a_line_tells_subject_outcome_and_conviction() -> None:
+    trade = load_cards()["trade-decision"]
+    result = {"symbol": "BTC-USD", "action": "LONG", "summary": "breakout"}
+    made = decided(NOW - timedelta(days=2), "LONG · breakout", result=result, outcome="stop_loss", conviction=40)
+    shown = decision_as_of(made, trade, NOW)
+    assert shown.line == "2d ago · LONG BTC-USD · breakout → stop_loss · conviction 40"
+    assert (shown.subject, shown.headline) == ("BTC-USD", "LONG · breakout")
+    assert decision_as_of(made, None, NOW).subject is None
+
+
+@pytest.mark.parametrize(
+    ("headline", "subject", "line"),
+    [
+        ("WAIT · range unresolved", None, "WAIT · range unresolved"),
+        ("GO · ship the export", "Export", "GO · ship the export"),
+        ("GO", "x" * 80, f"GO {'x' * 59}…"),
+        ("", "BTC-USD", "BTC-USD"),
+    ],
+)
+def test_a_subject_stands_once_and_is_short(headline: str, subject: str | None, line: str) -> None:
+    assert format_decision(headline, subject, None, None) == line
+    assert format_decision(headline, subject, None, 0) == f"{line} · conviction 0"
 
 
 def test_no_decisions_are_said_to_be_none() -> None:

@@ -168,3 +168,23 @@ def test_any_answer_either_fills_the_card_or_is_refused(card_type: str, answer: 
         return
     assert {slot.name for slot in card.slots if slot.required} <= set(values)
     assert fill_card(card, dict(values)) == values
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("The range broke. Volume agrees. So does the index.", "The range broke."),
+        ("ETH fell to 3.2 after all", "ETH fell to 3.2 after all"),
+        ("Dr. Hale left! Now what?", "Dr. Hale left!"),
+    ],
+)
+def test_notes_are_one_sentence(given: str, kept: str) -> None:
+    card = CARDS[RE_EXAMINATION]
+    filled = fill_card(card, {"conviction_score": 40, "notes": given, "suggested_action": "HOLD"})
+    assert filled["notes"] == kept
+
+
+@pytest.mark.parametrize("symbol", ["btc-usd", "BTC/USD", "btc_usd", " BTC-USD "])
+def test_a_market_has_one_spelling(symbol: str) -> None:
+    values = {"symbol": symbol, "action": "WAIT", "summary": "range unresolved", "confidence": 0.6}
+    assert fill_card(CARDS["trade-decision"], values)["symbol"] == "BTC-USD"

@@ -1,5 +1,6 @@
 """The Claude CLI's command line, environment and files: built from nothing, and nothing unchecked in them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -79,8 +80,13 @@ def test_a_session_is_kept_only_where_it_may_be_extended(
 
 
 def test_a_card_is_asked_for_by_its_schema() -> None:
-    line = command_arguments(task(card=load_cards()["decision"]), FILES, tools=(), resume=None, streaming=False)
-    assert '"title": "Card"' in value(line, "--json-schema")
+    card = load_cards()["decision"]
+    line = command_arguments(task(card=card), FILES, tools=(), resume=None, streaming=False)
+    schema = json.loads(value(line, "--json-schema"))
+    assert schema["title"] == "Card"
+    # The CLI refuses an answer that lacks a required slot: one that may stay empty may be left out.
+    assert schema["required"] == [slot.name for slot in card.slots if slot.required]
+    assert len(schema["required"]) < len(schema["properties"])
 
 
 def test_the_environment_is_built_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

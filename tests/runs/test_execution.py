@@ -190,8 +190,8 @@ async def test_an_agent_sees_only_its_own_decisions(working: Working) -> None:
     await working.ask(one)
     await working.runner().drain()
     async with working.db.tx("acme") as tx:
-        assert len(await list_agent_decisions(tx, working.scope, one.id)) == 1
-        assert await list_agent_decisions(tx, working.scope, other.id) == ()
+        assert len(await list_agent_decisions(tx, working.scope, one.id, working.cards)) == 1
+        assert await list_agent_decisions(tx, working.scope, other.id, working.cards) == ()
 
 
 async def test_an_agent_deleted_in_mid_run_leaves_nothing_behind(working: Working) -> None:

@@ -116,7 +116,7 @@ async def test_without_a_model_a_slots_run_fails_once_and_decides_nothing(workin
     assert "MNEMON_MODEL" in (run.error or "")
     assert (await working.events(run))[-1][1]["code"] == "model_required"
     async with working.db.tx(working.org) as tx:
-        assert await list_agent_decisions(tx, working.scope, agent.id) == ()
+        assert await list_agent_decisions(tx, working.scope, agent.id, working.cards) == ()
         record = await load_track_record(tx, working.scope, working.cards, None)
         assert record.overall.resolved == 0
         waiting = await tx.fetch_all("select kind from work where org_id = %(org)s and kind = 'run'", org=working.org)

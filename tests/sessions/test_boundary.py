@@ -45,17 +45,21 @@ def test_a_message_within_thirty_minutes_continues_the_session() -> None:
 
 
 def test_a_message_after_thirty_minutes_begins_a_session_that_takes_up_the_last() -> None:
-    assert place_message(minute(35), [session("s1", 0, 5)], RULES) == BeginSession(resumed_from="s1")
+    assert place_message(minute(35), [session("s1", 0, 5)], RULES) == BeginSession(resumed_from="s1", carries_from="s1")
 
 
 def test_after_six_hours_nothing_is_taken_up() -> None:
     ended_at = 30
-    assert place_message(minute(ended_at + 360), [session("s1", 0, 0)], RULES) == BeginSession(resumed_from="s1")
+    assert place_message(minute(ended_at + 360), [session("s1", 0, 0)], RULES) == BeginSession(
+        resumed_from="s1", carries_from="s1"
+    )
     assert place_message(minute(ended_at + 360.1), [session("s1", 0, 0)], RULES) == BeginSession(resumed_from=None)
 
 
 def test_a_closed_session_takes_no_later_message() -> None:
-    assert place_message(minute(6), [session("s1", 0, 5, ended=6)], RULES) == BeginSession(resumed_from="s1")
+    assert place_message(minute(6), [session("s1", 0, 5, ended=6)], RULES) == BeginSession(
+        resumed_from="s1", carries_from="s1"
+    )
 
 
 def test_a_named_session_that_ended_long_ago_is_taken_up_all_the_same() -> None:
@@ -67,7 +71,7 @@ def test_a_named_session_that_ended_long_ago_is_taken_up_all_the_same() -> None:
 def test_a_message_loaded_late_goes_into_the_session_of_its_time() -> None:
     early, late = session("s1", 0, 5), session("s2", 600, 610)
     assert place_message(minute(10), [early, late], RULES) == ContinueSession(session=early)
-    assert place_message(minute(300), [early, late], RULES) == BeginSession(resumed_from="s1")
+    assert place_message(minute(300), [early, late], RULES) == BeginSession(resumed_from="s1", carries_from="s1")
 
 
 def test_closing_a_session_that_went_stale_before_says_when_it_really_ended() -> None:
@@ -79,7 +83,7 @@ def test_a_session_ends_at_the_very_minute() -> None:
     running = session("s1", 0, 5)
     assert [has_ended(running, minute(at), RULES) for at in (34.9, 35, 35.1)] == [False, True, True]
     assert ending_by_request(running, minute(35), RULES) == (minute(35), EndedBy.IDLE)
-    assert place_message(minute(35), [], RULES, named=running) == BeginSession(resumed_from="s1")
+    assert place_message(minute(35), [], RULES, named=running) == BeginSession(resumed_from="s1", carries_from="s1")
 
 
 def test_a_message_loaded_late_may_lead_a_session_by_less_than_thirty_minutes() -> None:
@@ -92,7 +96,7 @@ def test_of_several_sessions_the_newest_is_meant() -> None:
     older, newer = session("s1", 0, 10), session("s2", 5, 12)
     for known in ([older, newer], [newer, older]):
         assert place_message(minute(11), known, RULES) == ContinueSession(session=newer)
-        assert place_message(minute(100), known, RULES) == BeginSession(resumed_from="s2")
+        assert place_message(minute(100), known, RULES) == BeginSession(resumed_from="s2", carries_from="s2")
     twin = session("s3", 5, 12)
     assert place_message(minute(11), [twin, newer], RULES) == ContinueSession(session=twin)
 

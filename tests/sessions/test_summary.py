@@ -58,3 +58,17 @@ def test_what_no_database_can_hold_is_left_out() -> None:
     summary = SessionSummary(one_liner="a\0b \ud800c", people=["\0"]).with_limits()
     assert summary.one_liner == "a b ?c"
     summary.model_dump_json().encode()
+
+
+def test_towns_and_companies_are_no_people_and_a_greeting_is_no_summary() -> None:
+    summary = summarize_by_rule(
+        [
+            said("Hi again."),
+            said("I flew to Lisbon last week for Ledgerly."),
+            said("We pay Ana through Revolut now. My sister Ruth lives in Rome."),
+            said("We integrate with Stripe, and I called Lisbon Airport."),
+        ]
+    )
+    assert summary.people == ["Ana", "Ruth"]
+    assert summary.one_liner == "I flew to Lisbon last week for Ledgerly."
+    assert summarize_by_rule([said("Hi again.")]).one_liner == "Hi again."

@@ -16,6 +16,9 @@ from support.soak.options import Part
 from support.soak.server import Connection, Program, Server
 from support.soak.writing import Ledger, Load, turn_or_memory
 
+WRITES_FOR_EACH_KILL = 100
+"""More than can be written in the fifth of a second before the kill, so that it comes amid writes."""
+
 
 @dataclass(frozen=True)
 class Shared:
@@ -34,7 +37,8 @@ class Shared:
 async def kill_in_turn_and_count(folder: Path, url: str, kills: int, bounds: Bounds, *, waits: bool) -> Figures:
     """Kill a server, a worker, the other server, the other worker, and so on, and check every promise.
 
-    Unless it waits, time is moved past the lease of a worker that was killed.
+    Unless it waits, time is moved past the lease of a worker that was killed, and so much is written for each kill:
+    without end, a slow machine would write the more the longer it takes to start a server.
     """
     one = Server(folder / "one", worker=False, clock=not waits, database_url=url)
     settings = {"database_url": url} | ({"clock_file": str(one.clock_file)} if one.clock_file else {})
@@ -48,8 +52,13 @@ async def kill_in_turn_and_count(folder: Path, url: str, kills: int, bounds: Bou
         await servers[1].start()
         for worker in workers:
             worker.start()
-        async with Load(servers[0], turn_or_memory) as first, Load(servers[1], turn_or_memory) as second:
+        async with (
+            Load(servers[0], turn_or_memory, rationed=not waits) as first,
+            Load(servers[1], turn_or_memory, rationed=not waits) as second,
+        ):
             for victim in islice(cycle(victims), kills):
+                first.allow(WRITES_FOR_EACH_KILL)
+                second.allow(WRITES_FOR_EACH_KILL)
                 await asyncio.gather(first.more(5), second.more(5))
                 await asyncio.sleep(random.random() * 0.2)
                 victim.kill()
@@ -59,6 +68,8 @@ async def kill_in_turn_and_count(folder: Path, url: str, kills: int, bounds: Bou
                         one.advance(minutes=2)
                 else:
                     ready.append(await victim.start())
+            first.allow(WRITES_FOR_EACH_KILL)
+            second.allow(WRITES_FOR_EACH_KILL)
             await asyncio.gather(first.more(20), second.more(20))
         ledger = Ledger(written=first.ledger.written + second.ledger.written)
         reflected = await reflected_after(servers[1], "afterwards", bounds.ended_s)

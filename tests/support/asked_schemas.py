@@ -31,6 +31,7 @@ FULL = {
     "memories": [
         {
             "quote": 'I live in "São Paulo"\n— for now',
+            "op": "state",
             "content": "Lives in São Paulo",
             "type": "PROFILE",
             "entity": None,

@@ -55,6 +55,7 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
         "POST /api/runs/{run_id}/resolve",
         "POST /api/prices", "GET /api/cards", "GET /api/calibration",
         "GET /api/jobs", "POST /api/jobs/{job_id}/retry",
+        "GET /api/organization", "PATCH /api/organization",
         "GET /api/personas/{persona_id}", "PUT /api/personas/{persona_id}",
         "GET /api/engagement", "GET /api/engagement/history",
         "POST /api/engagement/hypotheses/{hypothesis_id}/resolve",
@@ -66,7 +67,7 @@ _ROWS: dict[Concerns, tuple[str, ...]] = {
 }  # fmt: skip
 RULES = {route: concerns for concerns, routes in _ROWS.items() for route in routes}
 
-BOUND_TOOLS = {"remember", "recall", "forget", "get_context", "list_todos", "expect", "report_result"}
+BOUND_TOOLS = {"remember", "recall", "forget", "get_context", "list_todos", "expect", "report_result", "get_state"}
 """MCP tools that concern one person."""
 ORGANIZATION_TOOLS = {"get_engagement", "get_my_decisions"}
 """MCP tools that a bound key is not offered."""

@@ -41,9 +41,10 @@ CONSOLE_PAGES = (
     "/", "/memories?status=any", "/memories/{memory_id}", "/recall?q=zq&user=ann&kinds=both", "/context?user=ann&q=zq",
     "/entities?user=ann", "/sessions", "/sessions/{session_id}", "/sessions/{session_id}/agent-state", "/engagement",
     "/agents", "/agents/new", "/agents/{agent_id}", "/agents/{agent_id}/edit", "/runs/{run_id}",
-    "/results/decisions", "/calibration", "/jobs", "/sources?user=ann",
+    "/results", "/results/decisions", "/calibration", "/jobs", "/sources?user=ann",
     "/sources/withdraw?user=ann&source=tool:zqsourcex",
-    "/settings", "/settings/keys", "/settings/personas", "/settings/privacy", "/settings/audit",
+    "/settings", "/settings/keys", "/settings/organization", "/settings/personas", "/settings/privacy",
+    "/settings/audit",
 )  # fmt: skip
 DOWNLOAD = "/settings/privacy/export?user=ann"
 _STREAM_S = 0.3

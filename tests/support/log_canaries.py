@@ -17,6 +17,8 @@ from urllib.parse import quote
 
 import httpx2
 
+from support.bounds import HANGS_S
+
 MARK = "zqcanary"
 MNEMON = str(Path(sys.executable).with_name("mnemon"))
 _numbers = count(1)
@@ -71,7 +73,7 @@ class EchoingModel:
 @contextmanager
 def serving(folder: Path, database_url: str, **settings: str) -> Iterator[tuple[str, Path]]:
     """A `mnemon serve` of its own, at the most talkative level: its address, and the file with its log."""
-    with httpx2.Client(timeout=60) as probe:
+    with httpx2.Client(timeout=HANGS_S) as probe:
         log = folder / f"log-{next(_numbers)}.jsonl"
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("MNEMON_")},

@@ -1,6 +1,7 @@
 """A real server on a real socket, in a thread, for tests that go through the doors."""
 
 import asyncio
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +30,8 @@ from support.bounds import HANGS_S
 
 START = "2026-04-12T15:22:00Z"
 
-
+_NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For clients of plain HTTP: by default each would read the certificates of every authority anew."""
 _UNDONE = """
 select kind from work
 where parked_at is null and kind <> 'reservation' and (lease_until is not null or due_at <= %(now)s)
@@ -51,6 +53,9 @@ class Served:
     script: Script
     clock_file: Path
     app: FastAPI
+    _loop: asyncio.AbstractEventLoop
+    _keys: Database
+    """Makes keys beside the server, at the system's time."""
     worker: bool = True
     """Whether it does the work that comes up."""
     suffix: str = ""
@@ -71,22 +76,18 @@ class Served:
         named = self.org(org)
 
         async def make() -> str:
-            db = Database(self.database_url, SystemClock(), pool_size=2)
-            await db.open()
-            try:
-                async with db.tx(named) as tx:
-                    await create_organization(tx)
-                    _, text = await create_key(tx, Scope(org_id=named), name="test", grants=grants, bound_user=user)
-                return text
-            finally:
-                await db.close()
+            async with self._keys.tx(named) as tx:
+                await create_organization(tx)
+                _, text = await create_key(tx, Scope(org_id=named), name="test", grants=grants, bound_user=user)
+            return text
 
-        return asyncio.run(make())
+        # In the server's loop, where connections stay open from one key to the next.
+        return asyncio.run_coroutine_threadsafe(make(), self._loop).result(HANGS_S)
 
     def client(self, org: str = "acme", **options: Any) -> httpx2.Client:
         """An HTTP client with a key of that organization."""
         headers = {"Authorization": f"Bearer {self.key(org, **options)}"}
-        client = httpx2.Client(base_url=self.url, headers=headers, timeout=HANGS_S)
+        client = httpx2.Client(base_url=self.url, headers=headers, timeout=HANGS_S, verify=_NO_AUTHORITIES)
         self._clients.append(client)
         return client
 
@@ -165,14 +166,17 @@ def served(
         box: dict[str, Any] = {}
 
         async def run() -> None:
+            keys = Database(database_url, SystemClock(), pool_size=1)
             async with make_services(settings, database_url) as services:
                 app = make_app(services, worker=worker)
                 dress(app, services)
                 server = HttpServer(app, bind_socket("127.0.0.1", settings.port))
-                box.update(app=app, server=server, port=server.port)
+                box.update(app=app, server=server, port=server.port, loop=asyncio.get_running_loop(), keys=keys)
                 await server.wait_until_ready()
+                await keys.open()
                 ready.set()
                 await server.wait_closed()
+            await keys.close()
 
         thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
         thread.start()
@@ -180,7 +184,14 @@ def served(
             if not thread.is_alive():
                 raise RuntimeError("the server did not start")
         running = Served(
-            f"http://127.0.0.1:{box['port']}", database_url, scripted.script, clock_file, box["app"], worker
+            url=f"http://127.0.0.1:{box['port']}",
+            database_url=database_url,
+            script=scripted.script,
+            clock_file=clock_file,
+            app=box["app"],
+            _loop=box["loop"],
+            _keys=box["keys"],
+            worker=worker,
         )
         try:
             yield running

@@ -84,7 +84,15 @@ class AsyncCalls:
         """Make a job due at once, with all its attempts again, and return it."""
         return await self._request_object("POST", f"/api/jobs/{segment(job_id)}/retry")
 
-    # Engagement, sources and custody
+    # Organization, engagement, sources and custody
+
+    async def organization(self) -> dict[str, Any]:
+        """Return the organization's settings: engagement, time zone and instructions."""
+        return await self._request_object("GET", "/api/organization")
+
+    async def change_organization(self, **changes: Any) -> dict[str, Any]:
+        """Change the settings that are named: `engagement`, `timeZone`, `instructions`; return all of them."""
+        return await self._request_object("PATCH", "/api/organization", changes)
 
     async def engagement_history(self) -> list[dict[str, Any]]:
         """Return every change of the engagement, oldest first."""

@@ -102,7 +102,15 @@ class Calls:
         """Make a job due at once, with all its attempts again, and return it."""
         return self._request_object("POST", f"/api/jobs/{segment(job_id)}/retry")
 
-    # Engagement, sources and custody
+    # Organization, engagement, sources and custody
+
+    def organization(self) -> dict[str, Any]:
+        """Return the organization's settings: engagement, time zone and instructions."""
+        return self._request_object("GET", "/api/organization")
+
+    def change_organization(self, **changes: Any) -> dict[str, Any]:
+        """Change the settings that are named: `engagement`, `timeZone`, `instructions`; return all of them."""
+        return self._request_object("PATCH", "/api/organization", changes)
 
     def engagement_history(self) -> list[dict[str, Any]]:
         """Return every change of the engagement, oldest first."""

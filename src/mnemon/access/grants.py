@@ -37,7 +37,7 @@ class Grant(StrEnum):
     JOBS_WRITE = "jobs:write"
     """Run jobs again."""
     ADMIN = "admin"
-    """Make and revoke keys; read the audit log; decide about claims of the engagement by hand."""
+    """Make and revoke keys; read the audit log; the organization's settings; decide about claims of the engagement."""
 
 
 ALL_GRANTS = frozenset(Grant)

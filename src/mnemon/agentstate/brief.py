@@ -3,7 +3,7 @@
 Settled items and confirmed expectations are left out: nothing about them changes any more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from mnemon.agentstate.prompt import INSTRUCTIONS
 from mnemon.agentstate.state import AgentState, ExpectationStatus, ItemStatus
@@ -43,8 +43,11 @@ def make_brief(state: AgentState) -> Brief:
     )
 
 
-def _state_items(state: AgentState, handles: dict[str, str]) -> Iterator[BriefItem]:
-    """Yield the agent state's records that may still change as prompt items, failures first."""
+def _state_items(state: AgentState, handle_of: Mapping[str, str]) -> Iterator[BriefItem]:
+    """Yield a prompt item for each record of the agent state but settled ones; failed expectations are urgent.
+
+    `handle_of` gives the short handle that the prompt shows in place of a record's id.
+    """
     for expectation in state.expectations:
         if expectation.status is ExpectationStatus.FAILED:
             text = f"failed expectation of {expectation.action}: {expectation.expected_outcome}"
@@ -55,11 +58,11 @@ def _state_items(state: AgentState, handles: dict[str, str]) -> Iterator[BriefIt
         if item.status is ItemStatus.ACTIVE:
             details = f": {item.details}" if item.details else ""
             about = f" (about {', '.join(item.related_entity_ids)})" if item.related_entity_ids else ""
-            yield BriefItem(text=f"{handles[item.id]} {item.kind}: {item.title}{details}{about}")
+            yield BriefItem(text=f"{handle_of[item.id]} {item.kind}: {item.title}{details}{about}")
     for assumption in state.assumptions:
-        yield BriefItem(text=f"{handles[assumption.id]} ({assumption.confidence:.2f}): {assumption.hypothesis}")
+        yield BriefItem(text=f"{handle_of[assumption.id]} ({assumption.confidence:.2f}): {assumption.hypothesis}")
     for guess in state.tentative_hypotheses:
-        yield BriefItem(text=f"{handles[guess.id]} possibly: {guess.hypothesis}")
+        yield BriefItem(text=f"{handle_of[guess.id]} possibly: {guess.hypothesis}")
     for entity in state.current_understanding.entities:
         name = f" “{entity.name}”" if entity.name else ""
         yield BriefItem(text=f"{entity.kind} {entity.id}{name}")

@@ -6,6 +6,7 @@ Each change is one journal entry, written together with the document that result
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 
 from mnemon.agentstate import store
 from mnemon.agentstate.change import StateChange, fold_change, state_difference
@@ -65,19 +66,43 @@ class RecordedResults:
 
 
 async def record_turn(tx: Tx, turn: Turn) -> RecordedResults:
-    """Apply a turn's plan and tool results to its session's agent state; return the change and the verdicts."""
+    """Apply what a turn brings to its session's agent state; return the change and the verdicts.
+
+    First what the session takes over from the one it resumes, then the plan, then the tool results.
+    """
+    carried = await carry_state(tx, turn, turn.carries_from) if turn.carries_from else None
     if not turn.intents and not turn.tool_results:
-        return RecordedResults()
-    # Locked before both entries, so that `before` is the state that the first of them changes.
-    before = await store.lock_state(tx, turn.scope, turn.session_id)
+        return RecordedResults(update=carried)
+    # Locked before the plan, so that `before` is the state that it changes: the carried one, or the session's own.
+    held = await store.lock_state(tx, turn.scope, turn.session_id)
+    before = AgentState(session_id=turn.session_id) if carried else held.state
     plan = await record_intents(tx, turn.scope, turn.session_id, turn.intents, turn_id=turn.id, at=turn.at)
     results = await record_tool_results(tx, turn.scope, turn.session_id, turn.tool_results, turn_id=turn.id, at=turn.at)
-    made = results.update
-    if plan is None or made is None:
-        return replace(results, update=plan or made)
-    after = fold_change(fold_change(before.state, plan.change), made.change)
-    combined = _combine_changes(before.state, after, (plan.change, made.change))
-    return replace(results, update=StateUpdate(session_id=turn.session_id, version=made.version, change=combined))
+    made = [update for update in (carried, plan, results.update) if update is not None]
+    if len(made) < 2:
+        return replace(results, update=made[0] if made else None)
+    changes = [update.change for update in made]
+    combined = _combine_changes(before, reduce(fold_change, changes, before), changes)
+    return replace(results, update=StateUpdate(session_id=turn.session_id, version=made[-1].version, change=combined))
+
+
+async def carry_state(tx: Tx, turn: Turn, earlier_session: str) -> StateUpdate | None:
+    """Begin the turn's session with the agent state of an earlier one; None where there is nothing to carry.
+
+    The whole document is carried: what settled an expectation in it is still known if it is sent again.
+    """
+    earlier = (await store.load_state(tx, turn.scope, earlier_session)).state
+    begun = AgentState(session_id=turn.session_id)
+    state = replace(earlier, session_id=turn.session_id)
+    change = state_difference(begun, state)
+    # An empty state leaves no row: most sessions never get one.
+    if change.is_empty:
+        return None
+    held = await store.lock_state(tx, turn.scope, turn.session_id)
+    source = ChangeSource(
+        who=ChangeAuthor.SESSION, reason=f"carried from {earlier_session}", turn_id=turn.id, at=turn.at
+    )
+    return (await _append_change(tx, turn.scope, held, AppliedDelta(state=state, change=change), source)).update
 
 
 async def record_intents(

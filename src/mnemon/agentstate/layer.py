@@ -1,9 +1,12 @@
 """L7: what the agent holds true in this session, for the planner, in short lines.
 
-Failures come first, then what is open, then what is assumed and known.
+Failures come first, then what is open, then what is assumed and known. A failure is shown until a later result of the
+same action is as expected.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
 
 from mnemon.agentstate import store
 from mnemon.agentstate.state import (
@@ -14,48 +17,93 @@ from mnemon.agentstate.state import (
     ItemStatus,
     StateExpectation,
     StateItem,
+    state_texts,
 )
 from mnemon.agentstate.verification import discrepancy_opening
 from mnemon.db.tx import Tx
+from mnemon.event_loop import run_off_loop
+from mnemon.evidence.message_words import MessageWords
 from mnemon.layer import Layer, LayerRequest
 from mnemon.layer import LayerItem as Entry
 
-_VALUE_STEP = 0.001
-"""How much less each line is worth than the one before it."""
+_STEP = 0.01
+"""How much less each line of a kind is worth than the one before it."""
+_URGENT_FAILURES = 3
+"""The latest failures that are shown whatever else is left out; older ones count below what is open."""
+_RELEVANCE = 2.0
+"""What a line gains that shares all its words with the message."""
+
+_Line = tuple[str, tuple[str, ...]]
+"""The text of a prompt line, and the ids of the records it is made from."""
 
 
-def agent_state_entries(state: AgentState) -> tuple[Entry, ...]:
-    """Return prompt entries for the agent state's open records and known entities, most pressing first."""
-    return tuple(
-        Entry(text=text, sources=sources, value=max(1.0 - place * _VALUE_STEP, _VALUE_STEP))
-        for place, (text, sources) in enumerate(_ordered_lines(state))
-    )
+def agent_state_entries(state: AgentState, message: str = "") -> tuple[Entry, ...]:
+    """Return prompt entries for what the agent state holds open or known: by kind, the newest of each first.
+
+    What a line is worth depends on its kind, on how much it has to do with the message, and on its age.
+    """
+    words = MessageWords(message)
+    entries: list[Entry] = []
+    for place, (text, sources) in enumerate(_failed_lines(state)):
+        urgent = place < _URGENT_FAILURES
+        value = (9.0 if urgent else 4.0) + _RELEVANCE * words.relevance(text) - place * _STEP
+        entries.append(Entry(text=text, sources=sources, value=value, urgent=urgent))
+    for worth, lines in _open_and_known(state):
+        entries += [
+            Entry(text=text, sources=sources, value=worth + _RELEVANCE * words.relevance(text) - place * _STEP)
+            for place, (text, sources) in enumerate(lines)
+        ]
+    return tuple(entries)
 
 
-def _ordered_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the agent state's prompt lines, most pressing first, each with the record ids it is made from."""
-    open_items = [item for item in state.items if item.status is ItemStatus.ACTIVE]
-    for expectation in reversed(state.expectations):
-        if expectation.status is ExpectationStatus.FAILED:
-            yield _failed_line(state, expectation)
-    for item in open_items:
-        if item.kind is ItemKind.QUESTION:
-            yield f"Open question: {_format_item(item)}", (item.id,)
+def outstanding_failures(state: AgentState) -> tuple[StateExpectation, ...]:
+    """Return the failed expectations, newest first, whose action has not met an expectation since."""
+    succeeded: dict[str, datetime] = {}
     for expectation in state.expectations:
-        if expectation.status is ExpectationStatus.PENDING:
-            yield f"Expected of {expectation.action}: {_format_expectation(expectation)}", (expectation.id,)
-    for item in open_items:
-        if item.kind is not ItemKind.QUESTION:
-            yield f"Open {item.kind}: {_format_item(item)}", (item.id,)
-    # These stand beside their failed expectation above.
+        at = expectation.last_checked_at
+        if expectation.status is ExpectationStatus.CONFIRMED and at is not None:
+            succeeded[expectation.action] = max(at, succeeded.get(expectation.action, at))
+    failed = (e for e in state.expectations if e.status is ExpectationStatus.FAILED)
+    outstanding = [e for e in failed if not _is_retired(e, succeeded.get(e.action))]
+    # Oldest first, then turned around: of one moment the later in the list comes first.
+    return tuple(sorted(outstanding, key=_checked_at)[::-1])
+
+
+def _is_retired(failed: StateExpectation, success: datetime | None) -> bool:
+    """Say whether a later success of the same action retires the failure."""
+    return success is not None and (failed.last_checked_at is None or success > failed.last_checked_at)
+
+
+def _checked_at(expectation: StateExpectation) -> float:
+    """Return when the expectation was settled, for sorting; what has no time is the oldest."""
+    return expectation.last_checked_at.timestamp() if expectation.last_checked_at else 0.0
+
+
+def _failed_lines(state: AgentState) -> Iterator[_Line]:
+    """Yield a prompt line with its ids for each failed expectation that no later success retired, newest first."""
+    for expectation in outstanding_failures(state):
+        yield _failed_line(state, expectation)
+
+
+def _open_and_known(state: AgentState) -> Iterator[tuple[float, Iterable[_Line]]]:
+    """Yield what a kind of line is worth, with its lines, most pressing kind first and newest first within it."""
+    newest_first = [item for item in reversed(state.items) if item.status is ItemStatus.ACTIVE]
+    pending = [e for e in reversed(state.expectations) if e.status is ExpectationStatus.PENDING]
+    # These stand beside their failed expectation, or are refuted by a later success.
     shown = _failure_assumption_ids(state)
-    for assumption in sorted(state.assumptions, key=lambda a: -a.confidence):
-        if assumption.id not in shown:
-            yield f"Assumed ({assumption.confidence:.2f}): {assumption.hypothesis}", (assumption.id,)
-    for tentative in reversed(state.tentative_hypotheses):
-        reason = f" ({tentative.reason})" if tentative.reason else ""
-        yield f"Possibly: {tentative.hypothesis}{reason}", (tentative.id,)
-    yield from _known_lines(state)
+    assumed = sorted((a for a in state.assumptions if a.id not in shown), key=lambda a: -a.confidence)
+    yield 6.0, [(f"Open question: {_format_item(i)}", (i.id,)) for i in newest_first if i.kind is ItemKind.QUESTION]
+    yield 5.8, [(f"Expected of {e.action}: {_format_expectation(e)}", (e.id,)) for e in pending]
+    yield 5.5, [(f"Open {i.kind}: {_format_item(i)}", (i.id,)) for i in newest_first if i.kind is not ItemKind.QUESTION]
+    yield 3.5, [(f"Assumed ({a.confidence:.2f}): {a.hypothesis}", (a.id,)) for a in assumed]
+    yield (
+        2.5,
+        [
+            (f"Possibly: {t.hypothesis}{f' ({t.reason})' if t.reason else ''}", (t.id,))
+            for t in reversed(state.tentative_hypotheses)
+        ],
+    )
+    yield 1.5, _known_lines(state)
 
 
 def _failed_line(state: AgentState, expectation: StateExpectation) -> tuple[str, tuple[str, ...]]:
@@ -120,14 +168,20 @@ LAYER_OPENING = (
 """The layer's opening, part of the prompt."""
 BUDGET = 600
 """The layer's budget in tokens."""
+RESERVE = 0.1
+"""The share of the whole budget that it keeps."""
 
 
 async def agent_state_layer(tx: Tx, ask: LayerRequest) -> Layer:
     """Return prompt layer L7, the session's agent state; empty without a session or the permission to see it."""
-    empty = Layer(name="L7", title="Agent state", opening=LAYER_OPENING, budget=BUDGET)
-    if ask.session_id is None or not ask.sees_agent_state:
-        return empty
-    held = await store.load_state(tx, ask.scope, ask.session_id)
-    return Layer(
-        name=empty.name, title=empty.title, opening=LAYER_OPENING, items=agent_state_entries(held.state), budget=BUDGET
+    empty = Layer(
+        name="L7", title="Agent state", opening=LAYER_OPENING, budget=BUDGET, reserve=RESERVE, ask="get_state"
     )
+    if ask.state_of is None or not ask.sees_agent_state:
+        return empty
+    held = await store.load_state(tx, ask.scope, ask.state_of)
+    if not held.version:
+        return empty
+    # Up to 900 records are compared with the message.
+    size = sum(map(len, state_texts(held.state)))
+    return replace(empty, items=await run_off_loop(size, lambda: agent_state_entries(held.state, ask.query)))

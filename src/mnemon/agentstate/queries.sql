@@ -57,11 +57,12 @@ select pg_notify('mnemon_agent_state', %(session_id)s)
 
 -- name: hit_rates
 -- How often each action did what was expected, over one person's sessions or the organization's. An expectation is
--- settled once, so each stands in the journal once with its outcome; a refold repeats and is passed over.
+-- settled once, so each stands in the journal once with its outcome; what a refold or a resumed session repeats is
+-- passed over.
 select expectation ->> 'action' as action,
        count(*) filter (where expectation ->> 'status' = 'confirmed') as confirmed,
        count(*) filter (where expectation ->> 'status' = 'failed') as failed
 from agent_state_journal, jsonb_array_elements(update -> 'expectations') as expectation
 where org_id = %(org_id)s and (%(user_id)s::text is null or user_id = %(user_id)s)
-  and who <> 'forgetting' and expectation ->> 'status' in ('confirmed', 'failed')
+  and who not in ('forgetting', 'session') and expectation ->> 'status' in ('confirmed', 'failed')
 group by 1 order by count(*) desc, 1 limit %(most)s

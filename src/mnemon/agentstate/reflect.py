@@ -42,6 +42,7 @@ from mnemon.agentstate.state import (
 from mnemon.agentstate.store import ChangeAuthor
 from mnemon.db.tx import Tx
 from mnemon.section import Brief, Rejection, Section, SectionResult
+from mnemon.sessions.store import find_heir
 from mnemon.sessions.turns import find_evidence
 from mnemon.turn import Role, Turn, TurnMessage
 from mnemon.untrusted_text import reads_outside_text
@@ -158,17 +159,28 @@ class AgentStateSection:
         # The turn was reflected before: this is a retry.
         if await store.has_turn_entry(tx, turn.scope, turn.session_id, turn.id, ChangeAuthor.REFLECTION):
             return SectionResult(skipped=1)
+        result = await self._apply_to_session(tx, turn, answer, turn.session_id)
+        # The state went on in the session that resumed this one, perhaps before this turn was reflected.
+        heir = await find_heir(tx, turn.scope, turn.session_id)
+        if heir is not None:
+            await self._apply_to_session(tx, turn, answer, heir)
+        return result
+
+    async def _apply_to_session(
+        self, tx: Tx, turn: Turn, answer: AgentStateReflection, session_id: str
+    ) -> SectionResult:
+        """Journal what the reducer allows of the answer in this session's state; return what came of it."""
         unreadable = list_unreadable(answer.agent_state)
-        held = await store.lock_state(tx, turn.scope, turn.session_id)
+        held = await store.lock_state(tx, turn.scope, session_id)
         proposed = delta_from_proposal(answer.agent_state, now=tx.now, new_id=tx.new_id)
         delta, refused = gate_delta(held.state, proposed)
         delta = replace(delta, cited=await _load_cited(tx, turn, held.state, delta))
         skipped = 0
         # Turns may be reflected out of order; an older turn must not overwrite what a later one changed.
-        if await store.has_later_reflection(tx, turn.scope, turn.session_id, turn.at):
+        if await store.has_later_reflection(tx, turn.scope, session_id, turn.at):
             delta, skipped = keep_only_new(held.state, delta)
         source = ChangeSource(who=ChangeAuthor.REFLECTION, reason="reflection on the turn", turn_id=turn.id, at=turn.at)
-        amended = await amend_state(tx, turn.scope, turn.session_id, delta, source)
+        amended = await amend_state(tx, turn.scope, session_id, delta, source)
         stored, updated = count_changes(held.state, amended.held.state)
         return SectionResult(
             stored=stored, updated=updated, skipped=skipped, rejected=(*unreadable, *refused, *amended.reported)
@@ -187,9 +199,9 @@ async def _load_cited(tx: Tx, turn: Turn, state: AgentState, delta: StateDelta) 
     sources = cite_turn(turn)
     told = tuple(text for source in sources.values() for text in source.texts)
     named = (id_ for proposal in delta.assumptions for id_ in (*proposal.evidence, *proposal.contradicted_by))
-    held = (id_ for assumption in state.assumptions for id_ in assumption.evidence)
+    held = [id_ for assumption in state.assumptions for id_ in assumption.evidence]
     earlier = [id_ for id_ in dict.fromkeys((*named, *held)) if id_ not in sources] if delta.assumptions else []
-    said, results = await find_evidence(tx, turn.scope, turn.session_id, earlier)
+    said, results = await find_evidence(tx, turn.scope, turn.session_id, earlier, held=held)
     sources = cite_texts(said, results, turn.user_name) | sources
     return CitedEvidence(sources=sources, speaker=turn.user_name, told=(*told, *state_texts(state)))
 

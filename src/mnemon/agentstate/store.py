@@ -21,6 +21,8 @@ NOTIFY_CHANNEL = "mnemon_agent_state"
 class ChangeAuthor(StrEnum):
     """Where a change came from."""
 
+    SESSION = "session"
+    """The state of the session that this one resumes."""
     PLANNER = "planner"
     TOOL = "tool"
     REFLECTION = "reflection"
@@ -56,7 +58,7 @@ class StateEntry:
 async def load_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
     """Return the session's agent state with its version; an empty one at version 0 when nothing was recorded."""
     row = await tx.fetch_one_or_none(SQL["state"], org_id=scope.org_id, user_id=scope.user, session_id=session_id)
-    return StoredState(state=AgentState(session_id=session_id), version=0) if row is None else _state_from_row(row)
+    return StoredState(state=AgentState(session_id=session_id), version=0) if row is None else state_from_row(row)
 
 
 async def lock_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
@@ -64,7 +66,7 @@ async def lock_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
     owner = {"org_id": scope.org_id, "user_id": scope.user, "session_id": session_id}
     # A row that does not exist cannot be locked: without the insert, two first writers would both start at version 0.
     await tx.execute(SQL["begin_state"], **owner, document=_state_jsonb(AgentState(session_id=session_id)), now=tx.now)
-    return _state_from_row(await tx.fetch_one(SQL["locked_state"], **owner))
+    return state_from_row(await tx.fetch_one(SQL["locked_state"], **owner))
 
 
 async def append_entry(tx: Tx, scope: Scope, state: AgentState, entry: StateEntry) -> None:
@@ -91,7 +93,7 @@ async def list_entries(tx: Tx, scope: Scope, session_id: str, *, after: int, mos
     rows = await tx.fetch_all(
         SQL["entries"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, after=after, most=most
     )
-    return [_entry_from_row(row) for row in rows]
+    return [entry_from_row(row) for row in rows]
 
 
 async def has_turn_entry(tx: Tx, scope: Scope, session_id: str, turn_id: str, who: ChangeAuthor) -> bool:
@@ -134,12 +136,12 @@ async def delete_person(tx: Tx, scope: Scope) -> dict[str, int]:
     return {"agent_states": states, "agent_state_journal": journal}
 
 
-def _state_from_row(row: Row) -> StoredState:
+def state_from_row(row: Row) -> StoredState:
     """Return the agent state and its version from an `agent_states` row."""
     return StoredState(state=STATE_ADAPTER.validate_python(row["document"]), version=int(row["version"]))
 
 
-def _entry_from_row(row: Row) -> StateEntry:
+def entry_from_row(row: Row) -> StateEntry:
     """Return the journal entry of an `agent_state_journal` row."""
     return from_row(StateEntry, row, change=CHANGE_ADAPTER.validate_python(row["update"]))
 

@@ -84,6 +84,9 @@ class AgentMemoryOut(ApiModel):
     enabled: bool
     status: MemoryStatus
     runs_since_reset: int
+    """Successful scheduled runs since the last reset."""
+    other_runs_since_reset: int
+    """Manual runs and re-examinations."""
     session_age: str | None
     warning: str | None
     last_reset_at: Instant | None
@@ -95,6 +98,7 @@ class AgentMemoryOut(ApiModel):
             enabled=panel.enabled,
             status=panel.status,
             runs_since_reset=panel.runs_since_reset,
+            other_runs_since_reset=panel.other_runs_since_reset,
             session_age=panel.session_age,
             warning=panel.warning,
             last_reset_at=panel.last_reset_at,

@@ -167,7 +167,7 @@ async def list_decisions(agent_id: str, door: ReadDoor, limit: Annotated[int, Qu
     """List the agent's latest decisions, newest first."""
     async with door.tx() as tx:
         await agents.get_agent(tx, door.org, agent_id)
-        found = await list_agent_decisions(tx, door.org, agent_id, limit=limit)
+        found = await list_agent_decisions(tx, door.org, agent_id, cards_of(door), limit=limit)
     return door.page([DecisionOut.from_decision(one) for one in found], limit=limit, position=lambda one: one.run_id)
 
 

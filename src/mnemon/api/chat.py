@@ -73,7 +73,7 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
 
 
 async def _turn_request(body: ChatIn, door: Door) -> TurnRequest:
-    """Return the chat request as a turn of the person it names, with its message already embedded."""
+    """Return the chat request as a TurnRequest with what its key may see; its vector is None if embedding fails."""
     scope, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
     return TurnRequest(
         scope=scope,

@@ -117,7 +117,7 @@ async def _read_context(
 
 
 async def _read_agent_state(tx: Tx, door: Door, scope: Scope, context: AssembledContext) -> dict[str, Any] | None:
-    """Return the running session's agent state; None without a session or for a key that may not see it."""
-    if context.session_id is None or not door.has_grant(Grant.AGENT_STATE_READ):
+    """Return the agent state that L7 is made of; None without one or for a key that may not see it."""
+    if context.state_of is None or not door.has_grant(Grant.AGENT_STATE_READ):
         return None
-    return state_document(await agentstate.load_state(tx, scope, context.session_id))
+    return state_document(await agentstate.load_state(tx, scope, context.state_of))

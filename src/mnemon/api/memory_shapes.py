@@ -8,6 +8,7 @@ from mnemon.api.models import ApiModel, Instant, Label, Name, NonEmptyText, Text
 from mnemon.memory.fact import API, EntityType, Fact, FactEntity, FactType, MemoryType
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, Provenance, StoredMemory
+from mnemon.memory.mentioned import ABOUT
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.statements import MemoryStatement, StatementResult
 from mnemon.memory.todos.store import NewTodo
@@ -140,6 +141,7 @@ class MemoryOut(ApiModel):
     type: MemoryType
     content: str
     entity_refs: list[str]
+    entity_roles: list[str]
     entity_label: str | None
     subtype: Subtype
     attribute: str | None
@@ -161,6 +163,7 @@ class MemoryOut(ApiModel):
     valid_from: Instant
     valid_to: Instant | None
     sources: list[str]
+    dates: list[str]
     created_at: Instant
     updated_at: Instant
     provenance: list[ProvenanceOut]
@@ -171,7 +174,13 @@ class MemoryOut(ApiModel):
         provenance = [ProvenanceOut.from_provenance(one) for one in memory.provenance]
         fields = {name: value for name, value in vars(memory).items() if name in cls.model_fields}
         subtype = Subtype(entity_type=memory.entity_type, fact_type=memory.fact_type)
-        lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources), "provenance": provenance}
+        lists = {
+            "entity_refs": list(memory.entity_refs),
+            "entity_roles": list(memory.entity_roles or (ABOUT,) * len(memory.entity_refs)),
+            "sources": list(memory.sources),
+            "dates": list(memory.dates or ()),
+            "provenance": provenance,
+        }
         trust = {"trust": coarse_trust(memory.trust), "trust_level": memory.trust}
         return cls(**{**fields, **lists, **trust, "user_id": user_id, "subtype": subtype})
 

@@ -154,7 +154,7 @@ class CompletionIn(OptionsIn):
 
     @property
     def may_choose_tool(self) -> bool:
-        """Say whether the model is free to call a tool, and to choose which."""
+        """Say whether `tool_choice` leaves it to the model which tool it calls: unset, `auto` or `required`."""
         return self.tool_choice in (None, "auto", "required")
 
     @property

@@ -35,10 +35,12 @@ class PriceIn(ApiModel):
 
 
 class PushedOut(ApiModel):
-    """The number of prices stored, and the runs they resolved."""
+    """The number of prices stored, the runs they resolved, and the symbols that no trade has."""
 
     stored: int
     resolved: list[RunOut]
+    unknown: list[str]
+    """The symbols in which no agent ever had a trade, as they are compared: `BTC-USD`."""
 
 
 class SlotOut(ApiModel):
@@ -194,7 +196,11 @@ async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: Writ
         """Store the prices, resolve the trades they decide, and return both as the response."""
         prices = [Price(symbol=p.symbol, price=p.price, at=p.at or tx.now, low=p.low, high=p.high) for p in body]
         done = await push_prices(tx, door.org, prices, cards)
-        return PushedOut(stored=done.stored, resolved=[RunOut.from_run(run, cards) for run in done.resolved])
+        return PushedOut(
+            stored=done.stored,
+            resolved=[RunOut.from_run(run, cards) for run in done.resolved],
+            unknown=list(done.unknown),
+        )
 
     return await door.write(store_prices)
 

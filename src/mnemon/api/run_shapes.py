@@ -93,12 +93,27 @@ class DecisionOut(ApiModel):
     run_id: str
     at: Instant
     headline: str
+    subject: str | None
+    """What it is about."""
+    outcome: str | None
+    """How it came out; null while it is open."""
+    conviction: int | None
+    """The score of its last re-examination."""
     line: str
+    """`2d ago · LONG BTC-USD · breakout → stop_loss · conviction 40`."""
 
     @classmethod
     def from_decision(cls, decision: Decision) -> Self:
         """Return the response for a decision, in one line."""
-        return cls(run_id=decision.run_id, at=decision.at, headline=decision.headline, line=decision.line)
+        return cls(
+            run_id=decision.run_id,
+            at=decision.at,
+            headline=decision.headline,
+            subject=decision.subject,
+            outcome=decision.outcome,
+            conviction=decision.conviction,
+            line=decision.line,
+        )
 
 
 def run_fields(run: Run, cards: CardTypes, again: Sequence[Run]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from mnemon.agentstate.journal import record_tool_results
+from mnemon.agentstate.journal import carry_state, record_tool_results
 from mnemon.agentstate.store import load_state
 from mnemon.chat.request import StartedTurn, TurnPrompt, TurnRequest
 from mnemon.chat.tool_messages import add_verdict_lines, new_messages, tool_outcomes, verdict_lines, without_output
@@ -99,6 +99,8 @@ async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> T
         lease_until=until,
     )
     turn = await store_turn(tx, request.scope, incoming, boundary_from_settings(settings))
+    if turn.carries_from is not None:
+        await carry_state(tx, turn, turn.carries_from)
     # Due when the lease runs out: should this process die, that job gives the turn up. Sealing makes it due at once.
     reflection.enqueue_with_turn(tx, turn, due_at=until)
     await _abandon_waiting_turns(tx, request, turn.id)

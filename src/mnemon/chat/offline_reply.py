@@ -4,15 +4,16 @@ It says that it is memory alone, and says that nothing is remembered only if not
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 
 from mnemon.layer import Layer, LayerItem
 from mnemon.memory.layer import ASK_WHICH
 from mnemon.memory.words import query_terms, terms
+from mnemon.turn import OFFLINE_OPENING
 from mnemon.untrusted_text import reads_outside_text
 
-OFFLINE_OPENING = "No language model is connected, so this is memory alone"
-"""How every reply without a model begins."""
 _MAX_LINES = 5
 _MAX_NEAR = 3
 """Lines that share no word with the question, where none does."""
@@ -68,9 +69,19 @@ def _distinct_items(layers: Sequence[Layer], names: Sequence[str]) -> list[Layer
     """Return the items of the named layers, in the order of the names, without repeated texts."""
     distinct: dict[str, LayerItem] = {}
     for layer in (layer for name in names for layer in layers if layer.name == name):
-        for item in layer.items:
+        for item in chain.from_iterable(map(_facts_of, layer.items)):
             distinct.setdefault(item.text, item)
     return list(distinct.values())
+
+
+def _facts_of(item: LayerItem) -> Iterator[LayerItem]:
+    """Yield each fact of an entity's card by itself; any other item as it is."""
+    if not item.is_current or not any(line.lead.startswith("[") for line in item.lines):
+        yield item
+        return
+    for line in item.lines:
+        for part in line.parts:
+            yield replace(item, text=f"{part.text}{part.mark}", sources=part.sources, lines=())
 
 
 def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:

@@ -53,7 +53,7 @@ def _memory_status(memory: dict[str, Any]) -> Text:
     if not memory["enabled"]:
         return Text("off", style="dim")
     age = f", {memory['sessionAge']}" if memory["sessionAge"] else ""
-    words = f"{memory['status']}, {memory['runsSinceReset']} runs{age}"
+    words = f"{memory['status']}, {memory['runsSinceReset']} scheduled runs{age}"
     return Text(f"{words}, reset advised", style="yellow") if memory["warning"] else Text(words)
 
 

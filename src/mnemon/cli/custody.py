@@ -88,9 +88,14 @@ def import_(
         print_json(done)
         return
     rows, kept = sum(done["stored"].values()), sum(done["kept"].values())
-    out.print(f"{rows:,} rows about {safe_markup(done['userId'])} imported; {kept:,} were there already.")
+    out.print(f"{rows:,} rows about {safe_markup(done['userId'])} imported; {kept:,} were kept as they are here.")
+    for table, number in done["kept"].items():
+        out.print(f"  {number:>8,}  {safe_markup(table)}, kept")
     if left_out := sum(done["forgotten"].values()):
         out.print(f"{left_out:,} were left out: they had been forgotten here.")
+    # A server of an earlier release does not send it.
+    if step := done.get("nextStep"):
+        err.print(f"[dim]{safe_markup(step)}[/]")
 
 
 def forget(

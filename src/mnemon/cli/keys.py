@@ -1,4 +1,4 @@
-"""`mnemon orgs …` and `mnemon keys …`: create and list organizations; create, list and revoke keys."""
+"""`mnemon keys …`: create, list and revoke keys."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -11,49 +11,7 @@ from mnemon.cli.terminal import JsonOption, OrgOption, out, print_json, run, set
 if TYPE_CHECKING:
     from mnemon.access.grants import Key
 
-orgs = typer.Typer(no_args_is_help=True, help="Create and list organizations, the tenants of a server.")
 keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys.")
-
-
-@orgs.command("create")
-def create_org(name: str, as_json: JsonOption = False) -> None:
-    """Create an organization."""
-    from mnemon.access.organizations import check_organization_name, create_organization
-    from mnemon.cli.services import open_services
-
-    async def make_organization() -> bool:
-        """Create the organization; return whether it is new."""
-        # Before the database is opened, which a bad name does not need.
-        check_organization_name(name)
-        async with open_services(settings_from_flags(), migrated=True) as services, services.db.tx(name) as tx:
-            return await create_organization(tx)
-
-    made = run(make_organization())
-    if as_json:
-        print_json({"org": name, "created": made})
-    else:
-        out.print(f"{safe_markup(name)} is created." if made else f"{safe_markup(name)} exists already.")
-
-
-@orgs.command("list")
-def list_orgs(as_json: JsonOption = False) -> None:
-    """List all organizations of this server."""
-    from mnemon.access.organizations import list_organizations
-    from mnemon.access.store import Organization
-    from mnemon.cli.services import open_services, operator_tx
-    from mnemon.clock import format_time
-
-    async def load_organizations() -> list[Organization]:
-        """Return all organizations."""
-        async with open_services(settings_from_flags()) as services, operator_tx(services) as tx:
-            return await list_organizations(tx)
-
-    found = run(load_organizations())
-    if as_json:
-        print_json([{"org": org.name, "createdAt": format_time(org.created_at), "keys": org.keys} for org in found])
-        return
-    for org in found:
-        out.print(f"{safe_markup(org.name):<40} {org.keys:>3} keys   since {org.created_at:%Y-%m-%d}")
 
 
 @keys.command("create")

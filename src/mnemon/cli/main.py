@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
-from mnemon.cli import keys, serve
+from mnemon.cli import keys, orgs, serve
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import err
 
@@ -68,7 +68,7 @@ COMMAND_MODULES = (
 """Modules of this package whose `register` adds their commands."""
 
 serve.register(app)
-app.add_typer(keys.orgs, name="orgs")
+app.add_typer(orgs.orgs, name="orgs")
 app.add_typer(keys.keys, name="keys")
 for _name in COMMAND_MODULES:
     importlib.import_module(f"mnemon.cli.{_name}").register(app)

@@ -105,7 +105,7 @@ async def list_all(visit: PageRequest) -> PageContent:
     """Show the page that lists all agents, each with its memory, next run and last decision."""
     async with visit.tx() as tx:
         found = await agent_store.list_agents(tx, visit.org_scope, most=MAX_AGENTS)
-        seen = await _summarize_agents(tx, visit.org_scope, found)
+        seen = await _summarize_agents(tx, visit.org_scope, found, _load_cards(visit))
     return PageContent(title="Agents", data={"agents": seen, "warn_above": WARN_ABOVE_RUNS, "now": tx.now})
 
 
@@ -130,7 +130,7 @@ async def detail(visit: PageRequest, agent_id: str) -> PageContent:
     """Show the page of one agent: its Active Memory, its chat and its runs."""
     async with visit.tx() as tx:
         agent = await agents.get_agent(tx, visit.org_scope, agent_id)
-        seen = (await _summarize_agents(tx, visit.org_scope, [agent]))[0]
+        seen = (await _summarize_agents(tx, visit.org_scope, [agent], _load_cards(visit)))[0]
         messages = await agent_store.list_latest_messages(tx, visit.org_scope, agent_id, most=MAX_MESSAGES)
         exchanges = await agent_store.list_exchanges(tx, visit.org_scope, agent_id, [one.turn_id for one in messages])
         runs = await store.list_runs(tx, visit.org_scope, RunFilter(agent_id=agent_id), most=MAX_RUNS)
@@ -228,11 +228,11 @@ async def _agent_version(tx: Tx, scope: Scope, argument: str) -> str:
     return "|".join([*steps, *(f"{run.id}{run.status}{run.resolution_status}" for _, run in runs)])
 
 
-async def _summarize_agents(tx: Tx, scope: Scope, found: Sequence[Agent]) -> list[AgentSummary]:
+async def _summarize_agents(tx: Tx, scope: Scope, found: Sequence[Agent], cards: CardTypes) -> list[AgentSummary]:
     """Return what each agent's card shows: memory panel, next run and last decision."""
     panels = await agents.list_memory_panels(tx, scope, found)
     slots = await agent_store.list_next_slots(tx, scope, [agent.id for agent in found])
-    last = await last_decision_by_agent(tx, scope, [agent.id for agent in found])
+    last = await last_decision_by_agent(tx, scope, [agent.id for agent in found], cards)
     return [
         AgentSummary(agent=agent, panel=panels[agent.id], next_run=slots.get(agent.id), last=last.get(agent.id))
         for agent in found

@@ -33,6 +33,7 @@ from mnemon.errors import NotFound
 from mnemon.evidence.confidence import line_weights, round_confidence
 from mnemon.scope import Scope
 from mnemon.sessions import turns
+from mnemon.sessions.organization import engagement_is_on
 
 router = APIRouter()
 MAX_CHANGES = 5000
@@ -76,11 +77,13 @@ async def board(visit: PageRequest) -> PageContent:
         journal = await store.list_latest_entries(tx, visit.org_scope, most=MAX_CHANGES)
         moment = _requested_moment(visit, journal)
         document = await reading.load_document(tx, visit.org_scope, moment.at)
+        is_on = await engagement_is_on(tx, visit.org_scope)
     until = moment.at or tx.now
     held = [_hypothesis_card(each, until, visit, small=True) for each in document.hypotheses] if document else []
     columns = {stage.value: [one for one in held if one.hypothesis.stage is stage] for stage in HypothesisStage}
     changes = [entry for entry in journal if moment.at is None or entry.at <= moment.at]
     data = {
+        "is_on": is_on,
         "columns": columns,
         "document": document,
         "week": {"work": week_rules(document.week).work, "needs": week_rules(document.week).needs}

@@ -14,6 +14,7 @@ from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.runs import agent_store, store
 from mnemon.runs.card import RE_EXAMINATION, CardDefinition, load_cards
+from mnemon.runs.decisions import card_subject, format_decision
 from mnemon.runs.re_examination import not_re_examinable_reason
 from mnemon.runs.run import ResolutionStatus, Run, RunStatus
 from mnemon.runs.store import RunFilter
@@ -30,6 +31,8 @@ class ResultRow:
     run: Run
     agent: str
     tone: str
+    text: str
+    """Verdict, subject and why; conviction and outcome have columns of their own."""
     confidence: float | None
     convictions: tuple[Conviction, ...]
     """Re-examinations that have a score, oldest first."""
@@ -48,6 +51,26 @@ def plural_name(card_type: str) -> str:
     if card_type.endswith("y") and card_type[-2:-1] not in "aeiou":
         return card_type[:-1] + "ies"
     return card_type + ("es" if card_type.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+@page(router, "/results", "results_index.html", grant=Grant.AGENTS_READ)
+async def results_index(visit: PageRequest) -> PageContent:
+    """Show the page that lists the card types, each with its purpose and number of decisions."""
+    cards = load_cards(visit.services.settings.cards_dir)
+    async with visit.tx() as tx:
+        counts = await store.count_decisions(tx, visit.org_scope)
+    kinds = [
+        {"path": plural_name(name), "title": card.title, "purpose": card.purpose, **_counts_of(counts, name)}
+        for name, card in cards.items()
+        if name != RE_EXAMINATION
+    ]
+    return PageContent(title="Results", data={"kinds": kinds, "any": any(one["made"] for one in kinds)})
+
+
+def _counts_of(counts: dict[str, tuple[int, int]], card_type: str) -> dict[str, int]:
+    """Return how many decisions of a card type there are, and how many of them are open."""
+    made, open_ = counts.get(card_type, (0, 0))
+    return {"made": made, "open": open_}
 
 
 @page(router, "/results/{kind}", "results.html", grant=Grant.AGENTS_READ)
@@ -106,6 +129,7 @@ async def _load_rows(tx: Tx, scope: Scope, found: list[Run], card: CardDefinitio
             run=run,
             agent=agents.get(run.agent_id, ""),
             tone=card.tone_of(run.result or {}),
+            text=format_decision(run.headline or "", card_subject(card, run.result or {}), None, None),
             confidence=_stated_confidence(run, card),
             convictions=tuple(again[run.id]),
             re_examinable=not_re_examinable_reason(run, card) is None,

@@ -78,7 +78,7 @@ async def with_key(request: Request) -> Response:
 
 
 @router.get("/sign-in/{token}")
-async def with_link(token: str, request: Request) -> Response:
+async def sign_in_with_link(token: str, request: Request) -> Response:
     """Open a console session by a sign-in link, which works once."""
     services: Services = request.app.state.services
     try:

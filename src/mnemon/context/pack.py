@@ -3,6 +3,7 @@
 Tokens are estimated without any provider's tokenizer.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from mnemon.untrusted_text import fence_layer, item_line
 
 _FRAME_TOKENS = 12
 """What a layer's heading and fence take besides its opening and items."""
+_ASK_TOKENS = 16
+"""What the line takes that says how many items were left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,7 @@ class OmittedItem:
     sources: tuple[str, ...]
     tokens: int
     why: str
-    """`layer_budget` or `budget`."""
+    """`layer_budget` or `budget`; `repeated` or `outdated` where the prompt says it already, or what replaced it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,11 @@ class _KeptItem:
 
 
 def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
-    """Return the system prompt cut to the budget, items of lowest value first, with a list of what was left out."""
+    """Return the system prompt cut to the budget, items of lowest value first, with a list of what was left out.
+
+    Three steps, each only if the one before it did not save enough: items beyond their layer's reserve, then those
+    within it, then the urgent ones.
+    """
     left_out: list[OmittedItem] = []
     kept: list[_KeptItem] = []
     for index, layer in enumerate(layers):
@@ -75,7 +82,7 @@ def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
 
 def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_KeptItem]:
     """Return the layer's most valuable items that fit its own budget, in order; add the others to `left_out`."""
-    room = layer.budget - estimate_tokens(layer.opening) - _FRAME_TOKENS
+    room = layer.budget - _frame_tokens(layer)
     entries = [
         _KeptItem(layer=index, place=place, item=item, tokens=_item_tokens(layer, item))
         for place, item in enumerate(layer.items)
@@ -83,7 +90,10 @@ def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_K
     kept: list[_KeptItem] = []
     kept_sources: set[str] = set()
     # Items that need another one come last, when it is known whether that one was kept.
-    for one in sorted(entries, key=lambda one: (one.item.needs is not None, -one.item.value, one.place)):
+    order = sorted(
+        entries, key=lambda one: (one.item.needs is not None, not one.item.urgent, -one.item.value, one.place)
+    )
+    for one in order:
         if one.tokens <= room and (one.item.needs is None or one.item.needs in kept_sources):
             room -= one.tokens
             kept_sources.update(one.item.sources)
@@ -99,8 +109,21 @@ def _fit_budget(
     """Return the items without the least valuable ones, and those that depend on them, so that all layers fit."""
     remaining = list(kept)
     while remaining and _total_tokens(layers, remaining) > budget:
+        held: Counter[int] = Counter()
+        for one in remaining:
+            held[one.layer] += one.tokens
+        reserved = {index: layer.reserve * budget for index, layer in enumerate(layers)}
         # Of equal values the later layer loses first, and in it the later item.
-        dropped = min(remaining, key=lambda one: (one.item.value, -one.layer, -one.place))
+        dropped = min(
+            remaining,
+            key=lambda one: (
+                one.item.urgent,
+                held[one.layer] - one.tokens < reserved[one.layer],
+                one.item.value,
+                -one.layer,
+                -one.place,
+            ),
+        )
         for one in (dropped, *_dependent_items(dropped, remaining)):
             remaining.remove(one)
             left_out.append(_omitted_item(layers[one.layer], one, "budget"))
@@ -119,8 +142,13 @@ def _total_tokens(layers: Sequence[Layer], kept: Sequence[_KeptItem]) -> int:
     for index, layer in enumerate(layers):
         # A layer that lost all its items is left out whole, its opening included; one that never had any is kept.
         if index in with_items or not layer.items:
-            total += estimate_tokens(layer.opening) + _FRAME_TOKENS
+            total += _frame_tokens(layer)
     return total
+
+
+def _frame_tokens(layer: Layer) -> int:
+    """Return the tokens that a layer takes besides its items."""
+    return estimate_tokens(layer.opening) + _FRAME_TOKENS + (_ASK_TOKENS if layer.ask else 0)
 
 
 def _item_tokens(layer: Layer, item: LayerItem) -> int:
@@ -145,6 +173,8 @@ def _render_layer(layer: Layer, items: Sequence[LayerItem]) -> PackedLayer:
     lines = [_format_item(layer, item) for item in items]
     if lines:
         parts.append(fence_layer(layer.name, lines) if layer.recalled else "\n".join(lines))
+        if layer.ask and len(items) < len(layer.items):
+            parts.append(f"{len(layer.items) - len(items)} more are not shown: ask with {layer.ask}.")
     elif layer.items:
         parts = []
     text = "\n".join([f"## {layer.title}", *parts]) if parts else ""

@@ -6,9 +6,11 @@ that the same fact is not learnt again from the same words. The ledger keeps ids
 restore.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -21,12 +23,19 @@ from mnemon.custody.traces import ForgottenTraces, TextSpan, distinctive_words, 
 from mnemon.db.tx import Row, Tx
 from mnemon.engagement import forget as engagement
 from mnemon.errors import NotFound
+from mnemon.event_loop import run_off_loop
 from mnemon.jobs.store import enqueue_work
 from mnemon.memory import spine
 from mnemon.memory.edit import restore_memory
 from mnemon.memory.keys import original_key
 from mnemon.memory.lifecycle import ArchiveReason
-from mnemon.memory.tombstones import content_tombstone, place_tombstone, quote_tombstone, store_tombstones
+from mnemon.memory.tombstones import (
+    content_tombstone,
+    place_tombstone,
+    quote_tombstone,
+    store_dated_tombstones,
+    store_tombstones,
+)
 from mnemon.memory.trust import Trust
 from mnemon.memory.upkeep import seed
 from mnemon.memory.upkeep import store as upkeep
@@ -128,13 +137,51 @@ async def forget_memories(
     await _remove_memories(tx, scope, target, tally)
     await _redact_engagement(tx, scope, target, tally)
     await _clear_spines(tx, scope, target.removed_ids, tally)
-    await clear_traces(tx, scope, target.traces_besides(kept), entry, tally)
+    await clear_traces(tx, scope, await _traces_besides(target, kept), entry, tally)
     receipt = tally.make_receipt(entry.id, tx.now)
     await ledger.add_entry(tx, entry, receipt)
     covered = sum(receipt.redacted.values())
     log.info("memory_forgotten", user=scope.user, receipt=receipt.id, removed=receipt.total, redacted=covered)
     await ledger.enqueue_ledger_copy(tx, scope)
     return receipt
+
+
+async def reapply_forgettings(tx: Tx, scope: Scope, entries: Sequence[LedgerEntry]) -> Counter[str]:
+    """Forget again what the ledger's entries of a person list; return the deleted rows, per table.
+
+    All entries in one pass over the person's texts, which an import may just have brought back.
+    """
+    tally = ForgetTally()
+    if not entries:
+        return tally.removed
+    target = await _load_target(tx, scope, [id_ for entry in entries for id_ in entry.memory_ids])
+    traces = ForgottenTraces(phrases=())
+    if target.memories:
+        kept = await _load_kept_texts(tx, scope, target.removed_ids)
+        traces = await _traces_besides(target, kept)
+        await _remove_memories(tx, scope, target, tally)
+        await _redact_engagement(tx, scope, target, tally)
+        await _clear_spines(tx, scope, target.removed_ids, tally)
+    last = max(entry.at for entry in entries)
+    stones = {stone: entry.at for entry in sorted(entries, key=lambda one: one.at) for stone in entry.stones}
+    stones = dict.fromkeys(target.tombstone_hashes(scope), last) | stones
+    await store_dated_tombstones(tx, scope, stones)
+    whole = LedgerEntry(
+        org_id=scope.org_id,
+        id=entries[-1].id,
+        kind="memory",
+        subject=scope.user,
+        at=last,
+        memory_ids=tuple({*target.memory_ids, *(id_ for entry in entries for id_ in entry.memory_ids)}),
+        spans=(*target.spans, *(span for entry in entries for span in entry.spans)),
+    )
+    await clear_traces(tx, scope, traces, whole, tally)
+    return tally.removed
+
+
+async def _traces_besides(target: ForgetTarget, kept: Sequence[str]) -> ForgottenTraces:
+    """Return `target.traces_besides(kept)`, in a thread where the kept texts are long."""
+    return await run_off_loop(sum(map(len, kept)), partial(target.traces_besides, kept))
 
 
 async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: LedgerEntry, tally: ForgetTally) -> None:
@@ -256,7 +303,8 @@ async def _redact_messages(
     rows = await tx.fetch_all(SQL["messages"], **scope.owner_params, ids=list(by_message))
     copies = []
     for row in rows:
-        covered = redact_spans(row["content"], by_message[row["id"]])
+        spans = by_message[row["id"]]
+        covered = await run_off_loop(len(row["content"]) + len(spans), partial(redact_spans, row["content"], spans))
         # Other tables hold truncated copies of messages; they are covered in the same places.
         copies.append((str(row["content"]), covered))
         await tx.execute(SQL["rewrite_message"], **scope.owner_params, id=row["id"], content=covered, revision=revision)
@@ -286,7 +334,8 @@ async def _clear_spines(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetT
 async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
     """Remove the entries of the person's seed (profile loaded at the start) that have a trace of what is forgotten."""
     before = await seed.seed_entries(tx, scope)
-    after = [entry for entry in before if not _mentions_trace(entry, traces)]
+    size = sum(len(entry.content) for entry in before)
+    after = await run_off_loop(size, lambda: [entry for entry in before if not _mentions_trace(entry, traces)])
     if len(after) < len(before):
         await seed.store_seed(tx, scope, after)
 

@@ -1,4 +1,4 @@
-"""Rules for imported rows: what a key bound to one person may bring in, and which values no key may.
+"""Rules for imported rows: what a key bound to one person may bring in.
 
 A bound key may bring in nothing that it could not write itself. Of the tables of an import, these can carry more:
 
@@ -6,16 +6,14 @@ A bound key may bring in nothing that it could not write itself. Of the tables o
     agent_states, agent_state_journal    what an agent holds true: needs `agent-state:write`
     reflections                          a stored answer would be applied as the model's, to the engagement too
 
-The others hold the person's own rows. The owner of a row is always the person imported for, and ids that belong to
-others are refused for every key. `find_unusable_value` refuses values that a column could hold and Mnemon never writes,
-since reading them back would fail.
+The others hold the person's own rows. The owner of a row is always the person imported for, ids that belong to others
+are refused for every key, and a row that belongs to one that is there already is left out (`aggregates.py`): so nothing
+is added to what the key could not write.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
-from mnemon.custody.tables import OwnedTable
 from mnemon.errors import FieldFault, NotAllowed
 from mnemon.memory.trust import Trust, trust_of
 
@@ -76,39 +74,3 @@ def _refusal_error(number: int, why: str, next_step: str, *, code: str) -> NotAl
     """Return the error that names the import's line, what is wrong with it, and the next step."""
     fault = FieldFault(pointer=f"/{number - 1}", detail=why)
     return NotAllowed(f"Line {number} {why}. {next_step}", code=code, faults=(fault,))
-
-
-_FIRST_YEAR, _LAST_YEAR = 1000, 9000
-_MAX_NUMBERS = {"smallint": 2**15 - 1, "integer": 10**9, "bigint": 10**15}
-"""Far below what the type holds, so that incrementing a stored value does not overflow it."""
-_MAX_CONTENT_CHARS = {"memories": 20_000, "memory_versions": 20_000, "note_texts": 8_000_000}
-"""Most characters of `content`, as in the API; of a note, as many as the body of a request holds."""
-_MAX_TEXT_CHARS = 400_000
-"""Most characters of any other text; a reply has 200,000 at most."""
-
-
-def find_unusable_value(table: OwnedTable, row: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the first value of an imported row that is out of range; None if none is."""
-    types = dict(zip(table.columns, table.types, strict=True))
-    for name, value in row.items():
-        kind = types[name]
-        if kind.startswith("timestamp") and isinstance(value, str) and not _is_plausible_time(value):
-            return f"has a time in {name} that lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}"
-        if kind in _MAX_NUMBERS and isinstance(value, int) and abs(value) > _MAX_NUMBERS[kind]:
-            return f"has a number in {name} that is too large"
-        if kind == "text" and isinstance(value, str) and len(value) > _max_length(table.name, name):
-            return f"has a text in {name} that is longer than {_max_length(table.name, name):,} characters"
-    return None
-
-
-def _max_length(table: str, column: str) -> int:
-    """Return how many characters an imported text in this column may have."""
-    return _MAX_CONTENT_CHARS.get(table, _MAX_TEXT_CHARS) if column == "content" else _MAX_TEXT_CHARS
-
-
-def _is_plausible_time(text: str) -> bool:
-    """Say whether the text is an ISO time between the first and the last year accepted."""
-    try:
-        return _FIRST_YEAR <= datetime.fromisoformat(text).year <= _LAST_YEAR
-    except ValueError:
-        return False

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from mnemon.custody.ledger import ForgetTally
 from mnemon.custody.tables import OWNER_COLUMNS, SQL, UNREDACTED_TABLES, OwnedTable, owned_tables
 from mnemon.custody.traces import ForgottenTraces
 from mnemon.db.tx import Row, Tx
-from mnemon.event_loop import run_off_loop
+from mnemon.event_loop import INLINE_CHARS, run_off_loop
 from mnemon.scope import Scope
 
 WHOLE_ROW_TABLES = frozenset({
@@ -90,26 +90,35 @@ async def _redact_table(
     if not traces.search_hints:
         return []
     done = []
-    for row in await tables.rows_mentioning(tx, scope, table, traces.search_hints):
-        # In messages of people and tools only the words themselves are covered, elsewhere the whole sentence.
-        sentences = not (table.name == "messages" and row["role"] in _VERBATIM_ROLES)
-        texts = {column: row[column] for column in table.text_columns}
-        changed = await run_off_loop(len(str(texts)), partial(_redacted_texts, texts, traces, sentences=sentences))
-        fixed = [column for column in UNCHANGEABLE_COLUMNS.get(table.name, ()) if column in changed]
-        for column in fixed:
-            del changed[column]
-            tally.count_kept(f"{table.name}.{column}", _row_key(table, row))
-        if changed:
-            await tables.update_row(tx, scope, table, row, changed)
-            tally.redacted[table.name] += 1
-            done.append(row)
+    async for page in tables.stream_mentions(tx, scope, table, traces.search_hints):
+        changes = await run_off_loop(_size_of_rows(table, page), partial(_redacted_rows, table, page, traces))
+        for row, changed in zip(page, changes, strict=True):
+            for column in UNCHANGEABLE_COLUMNS.get(table.name, ()):
+                if changed.pop(column, None) is not None:
+                    tally.count_kept(f"{table.name}.{column}", _row_key(table, row))
+            if changed:
+                await tables.update_row(tx, scope, table, row, changed)
+                tally.redacted[table.name] += 1
+                done.append(row)
     return done
 
 
-def _redacted_texts(texts: Mapping[str, Any], traces: ForgottenTraces, *, sentences: bool) -> dict[str, Any]:
-    """Return those of a row's texts, by column, that have a trace, with the traces covered."""
-    covered = {column: traces.redact_json(text, sentences=sentences) for column, text in texts.items()}
-    return {column: text for column, text in covered.items() if text != texts[column]}
+def _size_of_rows(table: OwnedTable, rows: Sequence[Row]) -> int:
+    """Return about how many characters the rows' texts have; JSON that is not empty counts as long."""
+    texts = (row[column] for row in rows for column in table.text_columns if row[column])
+    return sum(len(text) if isinstance(text, str) else INLINE_CHARS for text in texts)
+
+
+def _redacted_rows(table: OwnedTable, rows: Sequence[Row], traces: ForgottenTraces) -> list[dict[str, Any]]:
+    """Return for each row those of its texts, by column, that have a trace, with the traces covered."""
+    found = []
+    for row in rows:
+        # In messages of people and tools only the words themselves are covered, elsewhere the whole sentence.
+        sentences = not (table.name == "messages" and row["role"] in _VERBATIM_ROLES)
+        texts = {column: row[column] for column in table.text_columns}
+        covered = {column: traces.redact_json(text, sentences=sentences) for column, text in texts.items()}
+        found.append({column: text for column, text in covered.items() if text != texts[column]})
+    return found
 
 
 def _row_key(table: OwnedTable, row: Row) -> list[object]:
@@ -122,15 +131,30 @@ async def _redact_replies(
 ) -> None:
     """Redact the traces in replies stored for retries; in the person's own replies, uncertain traces as well."""
     certain = traces.certain_traces()
+    names = frozenset(memory_ids)
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
             continue
-        body = _decode_body(bytes(row["body"]))
         looked_for = traces if scope.user in row["concerns"] else certain
-        covered = looked_for.redact_json(_strip_forgotten(body, memory_ids))
-        if covered != body:
-            await _rewrite_reply(tx, scope, row, covered, row["concerns"])
+        stored = bytes(row["body"])
+        covered = await run_off_loop(len(stored), partial(_redacted_reply, stored, looked_for, names))
+        if covered is not None:
+            await _rewrite_reply(tx, scope, row, covered.body, row["concerns"])
             tally.redacted["replies"] += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedactedReply:
+    """The body of a stored reply, with what is forgotten covered."""
+
+    body: Any
+
+
+def _redacted_reply(stored: bytes, traces: ForgottenTraces, memory_ids: frozenset[str]) -> RedactedReply | None:
+    """Return a stored reply's body without the forgotten memories and traces; None if it has none."""
+    body = _decode_body(stored)
+    covered = traces.redact_json(_strip_forgotten(body, memory_ids))
+    return RedactedReply(body=covered) if covered != body else None
 
 
 async def _redact_work_errors(tx: Tx, scope: Scope, traces: ForgottenTraces, tally: ForgetTally) -> None:

@@ -27,7 +27,18 @@ OPERATION_TABLES = frozenset({"entity_merges", "tombstones", "withdrawals"})
 """Records of operations in this database, meaningless in another: not exported."""
 PERSON_TABLE = "users"
 UNREDACTED_TABLES = frozenset(
-    {"organizations", "keys", "signins", "personas", "agents", "work", "forgotten", "prices", "replies"}
+    {
+        "organizations",
+        "keys",
+        "signins",
+        "organization_settings",
+        "personas",
+        "agents",
+        "work",
+        "forgotten",
+        "prices",
+        "replies",
+    }
     | {"audit", "audit_heads"}
 )
 """Tables of the organization that are not searched like the others: configuration, ids, or (replies and the errors of
@@ -94,6 +105,9 @@ def is_exported(table: OwnedTable) -> bool:
 
 
 _CURSOR_PAGE_ROWS = 500
+_MENTIONS_PAGE_ROWS = 50
+_MOST_HINTS = 600
+"""Words in one pattern; more would make PostgreSQL's matcher slow."""
 
 
 async def delete_person_rows(tx: Tx, scope: Scope, table: OwnedTable) -> int:
@@ -133,17 +147,39 @@ def _bytewise_order(table: OwnedTable) -> Any:
 
 async def insert_rows(
     tx: Tx, scope: Scope, table: OwnedTable, found: Sequence[Mapping[str, Any]], *, revision: int
-) -> int:
-    """Insert the imported rows for this person; return how many were new. Existing rows are left as they are."""
+) -> list[Row]:
+    """Insert the imported rows for this person; return the new ones as stored. Existing rows are left as they are."""
     columns = [*table.export_columns, *(c for c in ("org_id", "user_id", "revision") if c in table.columns)]
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL(
         "insert into {table} ({names}) select {names} from jsonb_populate_recordset(null::{table}, %(rows)s) "
-        "where org_id = %(org_id)s and user_id = %(user_id)s on conflict do nothing"
+        "where org_id = %(org_id)s and user_id = %(user_id)s on conflict do nothing returning *"
     ).format(table=_table_name(table), names=names)
     # The owner last, so that a row cannot name another one; existing rows win over imported ones.
     owned = [{**row, "org_id": scope.org_id, "user_id": scope.user, "revision": revision} for row in found]
-    return await tx.execute(statement.as_string(), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
+    return await tx.fetch_all(statement.as_string(), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
+
+
+async def has_rows(tx: Tx, scope: Scope, table: OwnedTable) -> bool:
+    """Say whether the person has any row in this table."""
+    statement = sql.SQL("select 1 as one from {} where org_id = %(org_id)s and user_id = %(user_id)s limit 1").format(
+        _table_name(table)
+    )
+    rows = await tx.fetch_all(statement.as_string(), org_id=scope.org_id, user_id=scope.user)
+    return bool(rows)
+
+
+async def stored_keys(
+    tx: Tx, scope: Scope, table: OwnedTable, columns: Sequence[str], keys: Sequence[Sequence[Any]]
+) -> list[Row]:
+    """Return those of the keys, given as values of these columns, under which the person has a row in this table."""
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    statement = sql.SQL(
+        "select {names} from {table} where org_id = %(org_id)s and user_id = %(user_id)s "
+        "and ({names}) in (select {names} from jsonb_populate_recordset(null::{table}, %(rows)s))"
+    ).format(table=_table_name(table), names=names)
+    rows = [dict(zip(columns, key, strict=True)) for key in keys]
+    return await tx.fetch_all(statement.as_string(), rows=Jsonb(rows), org_id=scope.org_id, user_id=scope.user)
 
 
 async def ids_of_others(tx: Tx, scope: Scope, table: OwnedTable, ids: Sequence[str]) -> list[str]:
@@ -155,18 +191,27 @@ async def ids_of_others(tx: Tx, scope: Scope, table: OwnedTable, ids: Sequence[s
     return [str(row["id"]) for row in rows]
 
 
-async def rows_mentioning(
+async def stream_mentions(
     tx: Tx, scope: Scope, table: OwnedTable, hints: Sequence[str], *, extra: Sequence[str] = ()
-) -> list[Row]:
-    """Return this table's rows whose text contains one of the hints: their key, texts and the extra columns."""
+) -> AsyncIterator[list[Row]]:
+    """Yield pages of this table's rows whose text contains one of the hints: their key, texts and the extra columns.
+
+    With many hints every row is given: the caller looks for all of them at once, PostgreSQL for one after the other.
+    """
     wanted = sql.SQL(", ").join(map(sql.Identifier, dict.fromkeys((*table.key, *table.text_columns, *extra))))
-    statement = sql.SQL("select {} from {} where {} and ({}) ~* %(hints)s").format(
-        wanted, _table_name(table), _owner_filter(table), _row_text(table)
-    )
     # Hints are words of letters and digits, so nothing in them has to be escaped.
-    either = "|".join(hints)
+    either = "|".join(hints) if len(hints) <= _MOST_HINTS else ""
+    cursor = sql.Identifier(f"mentions_{table.name}")
+    statement = sql.SQL("declare {} no scroll cursor for select {} from {} where {} and ({}) ~* %(hints)s").format(
+        cursor, wanted, _table_name(table), _owner_filter(table), _row_text(table)
+    )
     user = scope.user_id if table.is_personal else None
-    return await tx.fetch_all(statement.as_string(), org_id=scope.org_id, user_id=user, hints=either)
+    await tx.fetch_unprepared(statement.as_string(), org_id=scope.org_id, user_id=user, hints=either)
+    # A cursor sees the rows as they were, whatever the caller writes meanwhile.
+    fetch = sql.SQL("fetch {} from {}").format(sql.Literal(_MENTIONS_PAGE_ROWS), cursor).as_string()
+    while page := await tx.fetch_unprepared(fetch):
+        yield page
+    await tx.fetch_unprepared(sql.SQL("close {}").format(cursor).as_string())
 
 
 async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> list[Row]:

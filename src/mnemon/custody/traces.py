@@ -12,6 +12,7 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
+from mnemon.custody.phrase_matching import PhraseMatcher
 from mnemon.untrusted_text import reads_outside_text
 
 REDACTION_CHAR = "█"
@@ -84,10 +85,16 @@ class ForgottenTraces:
     """Messages before and after, so that a truncated copy of one is covered in the same places."""
 
     @cached_property
-    def _phrase_runs(self) -> tuple[str, ...]:
-        """Return the forgotten phrases that are specific enough, each as its case-folded words joined by spaces."""
-        found = {tuple(_WORD.findall(phrase)) for phrase in self.phrases}
-        return tuple(_word_run(map(str.casefold, one)) for one in sorted(found) if _is_specific_enough(one))
+    def _matcher(self) -> PhraseMatcher:
+        """Return the matcher that finds the forgotten phrases that are specific enough, by their case-folded words."""
+        found = filter(_is_specific_enough, (_WORD.findall(phrase) for phrase in self.phrases))
+        return PhraseMatcher([word.casefold() for word in words] for words in found)
+
+    @cached_property
+    def _sorted_copies(self) -> tuple[list[str], list[str]]:
+        """Return the messages before and after, in the order of the former: copies that begin alike stand together."""
+        ordered = sorted(self.copies)
+        return [before for before, _ in ordered], [after for _, after in ordered]
 
     @cached_property
     def _folded_marks(self) -> frozenset[str]:
@@ -112,7 +119,10 @@ class ForgottenTraces:
         return tuple(sorted({form for word in spelt for form in (word, word.upper(), word.title())}))
 
     def certain_traces(self) -> "ForgottenTraces":
-        """Return only the traces that can be nobody else's words, for texts that the organization shares."""
+        """Return the traces specific enough for texts that the organization shares, where others' words stand too.
+
+        These are phrases of four words or more, or with a distinctive word; distinctive marks; and all copies.
+        """
         phrases = tuple(p for p in self.phrases if len(words_of(p)) >= 4 or any(map(is_distinctive, words_of(p))))
         return ForgottenTraces(phrases=phrases, marks=frozenset(filter(is_distinctive, self.marks)), copies=self.copies)
 
@@ -123,33 +133,37 @@ class ForgottenTraces:
         A mark covers its whole sentence; with `sentences` off, as in a person's own words, only itself.
         """
         # Truncated copies of a message first: their end may cut a phrase in two, so that it would not be found.
-        for before, after in self.copies:
-            if len(text) >= _MIN_COPY_CHARS and before.startswith(text):
-                return after[: len(text)]
+        if (copied := self._covered_copy(text)) is not None:
+            return copied
         text = redact_spans(text, [*self._find_phrases(text)])
         marked = [TextSpan(start=w.start(), end=w.end()) for w in _WORD.finditer(text) if self._is_marked(w[0])]
         if not marked or not sentences:
             return redact_spans(text, marked)
         return _SENTENCE.sub(lambda found: blank_out(found[0]) if self.has_mark(found[0]) else found[0], text)
 
+    def _covered_copy(self, text: str) -> str | None:
+        """Return the text covered as the message is that it is a truncated copy of; None if it is of none."""
+        if len(text) < _MIN_COPY_CHARS:
+            return None
+        befores, afters = self._sorted_copies
+        # A message that begins with the text is the first that does not sort before it.
+        place = bisect_left(befores, text)
+        if place == len(befores) or not befores[place].startswith(text):
+            return None
+        return afters[place][: len(text)]
+
     def has_mark(self, text: str) -> bool:
         """Say whether a word of the text is a mark, an identifying word of what is forgotten."""
-        return any(map(self._is_marked, _WORD.findall(text)))
+        return any(self._is_marked(found[0]) for found in _WORD.finditer(text))
 
     def _find_phrases(self, text: str) -> Iterator[TextSpan]:
         """Yield where a forgotten phrase occurs in the text, whatever stands between its words, in any case.
 
-        The text's words are joined to one run and the phrases searched in it, which takes the same time whatever they
-        are; a pattern of a phrase takes the product of both lengths where the text nearly repeats it.
+        A phrase's words are at most six characters apart.
         """
-        found = list(_WORD.finditer(text))
-        run, places, ends = _text_run(found)
-        for phrase in self._phrase_runs:
-            at = run.find(phrase)
-            while at >= 0:
-                first, last = bisect_left(places, at + 1), bisect_left(places, at + len(phrase)) - 1
-                yield TextSpan(start=found[first].start(), end=found[last].end())
-                at = run.find(phrase, ends[last])
+        spans: list[tuple[int, int]] = []
+        for first, last in self._matcher.find_phrases(_spaced_words(text, spans)):
+            yield TextSpan(start=spans[first][0], end=spans[last][1])
 
     def redact_json(self, value: Any, *, sentences: bool = True) -> Any:
         """Return the JSON value with what is forgotten covered by `█` in every text."""
@@ -183,25 +197,14 @@ def _is_specific_enough(found: Sequence[str]) -> bool:
     return len(found) >= 2 or any(is_distinctive(word.lower()) or len(word) >= 8 for word in found)
 
 
-def _word_run(found: Iterable[str]) -> str:
-    """Return the words joined by blanks, with one at each end, so that only whole words match."""
-    return f" {' '.join(found)} "
-
-
-def _text_run(found: Sequence[re.Match[str]]) -> tuple[str, list[int], list[int]]:
-    """Return the words joined to one text, each word's place in it, and where to search on after each.
-
-    A phrase's words are at most six characters apart; where the text has more between two, the run is broken.
-    """
-    pieces, places, ends, at, before = [" "], [], [], 1, None
-    for match in found:
-        if before is not None and match.start() - before > _MAX_WORD_GAP:
-            pieces.append("\n ")
-            at += 2
-        word = match[0].casefold()
-        places.append(at)
-        pieces += (word, " ")
-        at += len(word) + 1
-        ends.append(at - 1)
-        before = match.end()
-    return "".join(pieces), places, ends
+def _spaced_words(text: str, spans: list[tuple[int, int]]) -> Iterator[str | None]:
+    """Yield the text's words, case-folded, and None where two are too far apart; note the span of each in `spans`."""
+    end = 0
+    # One after the other: a list of all words of a long text is made in one step, and no other thread runs meanwhile.
+    for found in _WORD.finditer(text):
+        if found.start() - end > _MAX_WORD_GAP:
+            spans.append((end, end))
+            yield None
+        end = found.end()
+        spans.append((found.start(), end))
+        yield found[0].casefold()

@@ -154,7 +154,7 @@ def explain_error(error: psycopg.Error, url: str, *, embedded: bool = False) -> 
     """Return why connecting failed and the next step, in a sentence or two; never the password."""
     if may_show_password(url):
         return UNREADABLE_URL_DETAIL
-    target = parse_target(url)
+    target = describe_target(url)
     if target is None:
         return NOT_A_URL_DETAIL
     message = _without_password(str(error), url)
@@ -166,10 +166,10 @@ def explain_error(error: psycopg.Error, url: str, *, embedded: bool = False) -> 
     return f"The database at {target.place} refused: {last.rstrip('.')}. `mnemon doctor` checks the usual causes."
 
 
-def parse_target(url: str) -> DatabaseTarget | None:
-    """Return user, server and database that a URL names, as libpq reads it; None where that is not certain.
+def describe_target(url: str) -> DatabaseTarget | None:
+    """Return user, server and database of a URL as words for a message; None if libpq cannot read it.
 
-    None when libpq cannot read it, or may have taken part of the password for one of them.
+    None too where libpq may have taken part of the password for one of them.
     """
     if may_show_password(url):
         return None

@@ -11,7 +11,7 @@ import psycopg
 from mnemon.db.connect import IDLE_TIMEOUT, STATEMENT_TIMEOUT
 from mnemon.db.lazy_transaction import CommitLost
 from mnemon.db.pipeline import RoundTimeout
-from mnemon.errors import Contended, DatabaseDown, Unavailable
+from mnemon.errors import Contended, DatabaseDown, Invalid, MnemonError, Unavailable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +100,12 @@ OUTAGES = (
         "Set MNEMON_PREPARED_STATEMENTS=false, or connect without the pooler.",
     ),
 )
+_LIMIT_STATES = "54"
+"""The class of SQLSTATEs for what is beyond a limit of PostgreSQL, such as a text that is too long for an index."""
+BEYOND_LIMIT_DETAIL = (
+    "The request is beyond a limit of the database, such as a text that is too long for an index. Nothing was stored. "
+    "Send shorter texts, or less at once."
+)
 NO_CONNECTION_DETAIL = "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
 CONNECTION_LOST_DETAIL = "The connection to the database was lost. Try again shortly; `mnemon doctor` tells why."
 OUTCOME_UNKNOWN_DETAIL = (
@@ -108,8 +114,8 @@ OUTCOME_UNKNOWN_DETAIL = (
 )
 
 
-def translate_error(error: psycopg.Error) -> Unavailable | None:
-    """Return the Unavailable error for a psycopg error; None where it is a bug in Mnemon, not an outage."""
+def translate_error(error: psycopg.Error) -> MnemonError | None:
+    """Return our error for a psycopg error: an outage, or a value beyond a limit; None where it is a bug in Mnemon."""
     if isinstance(error, CommitLost):
         return DatabaseDown(OUTCOME_UNKNOWN_DETAIL, code="outcome_unknown")
     if isinstance(error, RoundTimeout):
@@ -122,6 +128,9 @@ def translate_error(error: psycopg.Error) -> Unavailable | None:
     known = find_outage(error)
     if known is not None:
         return known.make_error()
+    if (error.sqlstate or "").startswith(_LIMIT_STATES):
+        # The driver counts it among the OperationalErrors, with lost connections.
+        return Invalid(BEYOND_LIMIT_DETAIL, code="beyond_database_limit")
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return DatabaseDown(CONNECTION_LOST_DETAIL)
     return None

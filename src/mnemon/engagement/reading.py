@@ -14,7 +14,7 @@ from mnemon.engagement.journal import EngagementEntry, apply_entry
 from mnemon.engagement.shape import EngagementShape
 from mnemon.engagement.store import StoredEngagement
 from mnemon.scope import Scope
-from mnemon.sessions.people import takes_part_in_engagement
+from mnemon.sessions.organization import engagement_is_on, takes_part_in_engagement
 from mnemon.untrusted_text import reads_outside_text
 
 RECITED_WORDS = 8
@@ -59,8 +59,13 @@ RECITED_REPLIES = Counter(
 
 
 async def load_engagement_at(tx: Tx, scope: Scope, moment: datetime | None = None) -> StoredEngagement:
-    """Return the engagement now, or as it was at that moment (folded from the journal), with its version."""
-    stored = await store.load_engagement(tx, scope)
+    """Return the engagement now, or as it was at that moment (folded from the journal), with its version.
+
+    Without a document where the organization's engagement is off: what is stored waits until it is on again.
+    """
+    is_on, stored = await tx.gather(engagement_is_on(tx, scope), store.load_engagement(tx, scope))
+    if not is_on:
+        return StoredEngagement(document=None, seq=0, heard=0)
     if moment is None:
         return stored
     document, seq = None, 0
@@ -93,9 +98,9 @@ async def list_history(tx: Tx, scope: Scope, *, after: int, most: int) -> list[E
 
 async def find_recital(tx: Tx, scope: Scope, reply: str) -> str | None:
     """Return the words that a reply repeats from the engagement shown to its persona; None without."""
-    if not await takes_part_in_engagement(tx, scope):
+    takes_part, document = await tx.gather(takes_part_in_engagement(tx, scope), load_document(tx, scope))
+    if not takes_part:
         return None
-    document = await load_document(tx, scope)
     found = None if document is None else find_recited_words(reply, document_texts(document))
     if found is not None:
         RECITED_REPLIES.inc()

@@ -29,7 +29,7 @@ from mnemon.event_loop import run_off_loop
 from mnemon.evidence.confidence import round_confidence
 from mnemon.evidence.privacy import is_confidential_turn
 from mnemon.section import Brief, BriefItem, Section, SectionResult, number_handles
-from mnemon.sessions.people import takes_part_in_engagement
+from mnemon.sessions.organization import takes_part_in_engagement
 from mnemon.settings import Settings
 from mnemon.turn import Turn
 from mnemon.untrusted_text import reads_outside_text

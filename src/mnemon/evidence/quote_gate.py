@@ -27,6 +27,7 @@ OWN_TOOLS = frozenset(
         "forget",
         "get_context",
         "get_engagement",
+        "get_state",
         "get_my_decisions",
         "list_todos",
         "expect",

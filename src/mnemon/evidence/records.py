@@ -119,7 +119,7 @@ def _split_cells(line: str) -> list[str]:
 
 
 def _line_fields(text: str) -> list[Field]:
-    """Return the fields of lines such as "Role: Staff Engineer", or of one line such as "from=ACME to=Birch"."""
+    """Return the fields of a text that is nothing but lines like "Role: Cook", or one line "from=A to=B"; else none."""
     lines = [line for line in text.splitlines() if line.strip()]
     found = [match for line in lines if (match := _FIELD_LINE.fullmatch(line))]
     if len(lines) > 1 and len(found) == len(lines):

@@ -13,7 +13,9 @@ from mnemon.input_checks import check_name
 from mnemon.runs.tokens import authenticate_run_token, parse_run_token
 from mnemon.scope import Scope, person_scope
 from mnemon.services import Services
+from mnemon.sessions.boundary import boundary_from_settings
 from mnemon.sessions.record import find_named_session
+from mnemon.sessions.store import follow_conversation
 from mnemon.tool import Caller
 
 MAX_NAME_CHARS = 200
@@ -104,7 +106,10 @@ async def _caller_for_person(
     scope = person_scope(principal.org_id, name, personaId)
     if sessionId is not None:
         async with services.db.tx(principal.org_id) as tx:
-            scope, _ = await find_named_session(tx, scope, sessionId)
+            scope, named = await find_named_session(tx, scope, sessionId)
+            if named is not None:
+                boundary = boundary_from_settings(services.settings)
+                sessionId = (await follow_conversation(tx, scope, named, tx.now, boundary)).id  # noqa: N806
     return McpCaller(
         org_id=principal.org_id,
         grants=principal.grants,

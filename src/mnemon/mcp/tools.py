@@ -14,12 +14,12 @@ from mnemon.clock import format_time
 from mnemon.context.assemble import preview_context
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.tx import Tx
-from mnemon.engagement.reading import load_tool_view
 from mnemon.errors import Conflict, MnemonError
 from mnemon.input_checks import check_json, describe_validation_error
 from mnemon.logs import note_error
 from mnemon.mcp.caller import McpCaller, as_tool_caller
 from mnemon.memory.recall.search import prepare_query
+from mnemon.runs.card import load_cards
 from mnemon.services import Services
 from mnemon.tool import Caller, Tool
 from mnemon.tools.context import GetMyDecisions
@@ -27,7 +27,7 @@ from mnemon.tools.registry import all_tools, run_tool
 from mnemon.tools.server_memory import server_memory_tools
 
 READ_TOOLS = frozenset(
-    {"recall", "get_context", "get_engagement", "list_todos", "get_my_decisions"}
+    {"recall", "get_context", "get_state", "get_engagement", "list_todos", "get_my_decisions"}
     | {"read_graph", "search_nodes", "open_nodes"}
 )
 DESTRUCTIVE_TOOLS = frozenset({"forget", "delete_entities", "delete_observations", "delete_relations"})
@@ -39,7 +39,9 @@ class McpTools:
     def __init__(self, services: Services) -> None:
         """Make the MCP tools: Mnemon's own and those of the reference `server-memory`."""
         self._services = services
-        self._tools = all_tools(context=self._read_context, forget=_forget_memory, engagement=_read_engagement)
+        self._tools = all_tools(
+            context=self._read_context, forget=_forget_memory, cards=load_cards(services.settings.cards_dir)
+        )
         self._server_memory = server_memory_tools(_forget_memory)
 
     def tools_for(self, caller: McpCaller) -> Mapping[str, Tool]:
@@ -161,11 +163,6 @@ async def _forget_memory(tx: Tx, caller: Caller, memory_id: str) -> dict[str, An
     """Forget a memory for the tool `forget`; return the receipt as JSON."""
     receipt = await forget_memory(tx, caller.scope, memory_id)
     return {"id": receipt.id, "at": format_time(receipt.at), "removed": receipt.removed, "redacted": receipt.redacted}
-
-
-async def _read_engagement(tx: Tx, caller: Caller) -> dict[str, Any] | None:
-    """Return the engagement for the tool `get_engagement`; None if this persona has no part in one."""
-    return await load_tool_view(tx, caller.scope)
 
 
 def _input_schema(tool: Tool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from mnemon.memory.keys import claim_key, content_hash, key_of_fact, legacy_clai
 from mnemon.memory.lifecycle import CORRECTED, WITHDRAWN, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.placing import MemoryPlace, SlotIndex, place_fact
-from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, skip_if_known, update_memory
+from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, plan_update, skip_if_known
 from mnemon.memory.retraction import NOTHING_ENDED, SAID_SINCE, end_memory, endings_of_retraction, refuses_ending
 from mnemon.memory.slots import read_fact, repeated_text
 from mnemon.memory.trust import outranks
@@ -101,7 +101,7 @@ class FactBatch:
             )
         if held:
             past = standing_versions(self.past.get(held.id, ()))
-            change = update_memory(held, past, fact, self.stamp, extracted=self.extracted)
+            change = plan_update(held, past, fact, self.stamp, extracted=self.extracted)
         else:
             claim_of = key if more_trusted else None
             change = create_memory(fact, self.stamp, id=new_id("mem"), persona_id=persona_id, claim_of=claim_of)

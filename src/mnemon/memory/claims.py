@@ -9,6 +9,7 @@ from mnemon.memory.fact import Fact
 from mnemon.memory.lifecycle import AGREED, OVERTAKEN, ArchiveReason, ArchiveStatus, has_same_words, may_revive
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.ranking import RankedItem
+from mnemon.memory.slots import repeated_text
 from mnemon.memory.trust import Trust, outranks, speaks_for_person, trust_rank
 
 
@@ -76,13 +77,27 @@ NO_CLAIMS = ClaimGroups()
 
 
 def makes_claim(held: StoredMemory, fact: Fact, at: datetime) -> bool:
-    """Say whether a fact must become a claim beside the memory under its key, because that one is trusted more.
+    """Say whether a fact must become a claim beside the memory under its key: that one is trusted more, or pinned.
 
     A withdrawn memory counts as never said, and an archived one may give way to the person.
     """
-    if not outranks(held.trust, fact.effective_trust) or held.is_withdrawn:
+    if held.is_withdrawn:
         return False
-    return not _gives_way(held, fact, at)
+    if outranks(held.trust, fact.effective_trust):
+        return not _gives_way(held, fact, at)
+    return is_kept_by_pin(held, fact, at)
+
+
+def is_kept_by_pin(held: StoredMemory, fact: Fact, at: datetime) -> bool:
+    """Say whether a fact only suggests another text for a memory, because somebody pinned that.
+
+    Whoever is trusted more replaces it, and so does a statement that says itself whether it is pinned.
+    """
+    if not held.pinned or held.status is not ArchiveStatus.ACTIVE or fact.pinned is not None or held.claim_of:
+        return False
+    if outranks(fact.effective_trust, held.trust) or at < held.valid_from:
+        return False
+    return repeated_text(fact, held, held.content) is None
 
 
 def _gives_way(held: StoredMemory, fact: Fact, at: datetime) -> bool:

@@ -13,6 +13,7 @@ from mnemon.memory.edit_refusals import (
     refuse_if_stale,
     refuse_pinned_claim,
     refuse_rule_note,
+    refuse_weight_of_pinned,
 )
 from mnemon.memory.fact import API, Fact, FactEntity
 from mnemon.memory.folds import dissolve_folds
@@ -20,7 +21,9 @@ from mnemon.memory.importance import CRITICAL, unquoted_confidence
 from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, rewrite_content
+from mnemon.memory.relative_dates import LONGEST_DATED, resolve_dates
 from mnemon.memory.remember import remember_facts, store_vectors
+from mnemon.memory.time_zone import load_time_zone
 from mnemon.memory.trust import outranks, trust_of
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
@@ -68,20 +71,23 @@ async def edit_memory(
     refuse_if_outranked(held, edit.source, changes_text=edit.content is not None, acts=_named_acts(edit))
     refuse_if_replaced(held, edit.status)
     refuse_pinned_claim(held, edit.pinned)
+    refuse_weight_of_pinned(held, edit.pinned, edit.importance)
     change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
         if held.claim_of is not None:
             # A reworded claim is a new statement: it may win over what it contradicted, under another key.
             return await _restate_claim(tx, scope, held, edit, vectors)
         change = rewrite_content(held, edit.content, at=tx.now, reason=edit.reason, revision=revision)
-        change = replace(change, memory=_attribute_to(change.memory, edit.source))
+        dates = resolve_dates(edit.content[:LONGEST_DATED], tx.now, await load_time_zone(tx, scope)) or None
+        change = replace(change, memory=replace(_attribute_to(change.memory, edit.source), dates=dates))
     pinned = change.memory.pinned if edit.pinned is None else edit.pinned
-    importance = change.memory.importance if edit.importance is None else edit.importance
+    importance = held.importance_without_pin if edit.importance is None else edit.importance
     memory = replace(
         change.memory,
         pinned=pinned,
         # Pinned memories are always critical; `_keeps_pin` of the withdrawal rules relies on it.
         importance=CRITICAL if pinned else importance,
+        unpinned_importance=importance if pinned else None,
         note=edit.reason or change.memory.note,
         revision=revision,
         updated_at=tx.now,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from mnemon.errors import Conflict, Invalid, Stale
+from mnemon.memory.importance import CRITICAL
 from mnemon.memory.lifecycle import RULE_NOTES, ArchiveStatus
 from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.memory.trust import Trust, outranks, trust_of
@@ -31,6 +32,16 @@ def refuse_pinned_claim(held: StoredMemory, pinned: bool | None) -> None:
             "much as that source, has to state it (`source: operator`) or correct the memory that it contradicts; "
             "then pin that memory.",
             code="claim",
+        )
+
+
+def refuse_weight_of_pinned(held: StoredMemory, pinned: bool | None, importance: int | None) -> None:
+    """Raise Conflict if a memory that is and stays pinned is to have another importance than a pinned one has."""
+    if held.pinned and pinned is not False and importance not in (None, CRITICAL):
+        raise Conflict(
+            f"A pinned memory has importance {CRITICAL}. Unpin it in the same request (`pinned: false`), or leave "
+            "`importance` out.",
+            code="pinned",
         )
 
 

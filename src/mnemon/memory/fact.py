@@ -101,6 +101,8 @@ class Fact:
     """Of whose attribute it is a value (`slots`); empty: of none that is known; None: not read yet."""
     key: str | None = None
     """The memory key that it is stored under; None: the one that follows from its fields."""
+    dates: tuple[str, ...] = ()
+    """The days that relative dates in its text mean (`relative_dates`)."""
 
     @property
     def ending_words(self) -> str:

@@ -103,6 +103,19 @@ def ended_note(words: str) -> str:
     return f"ended: “{shown}”"
 
 
+_SET_ASIDE_BY = "set aside by merge "
+
+
+def set_aside_note(merge_id: str, before: str | None) -> str:
+    """Return the note of a memory that a merge of entities set aside, which keeps the note that it had before."""
+    return f"{_SET_ASIDE_BY}{merge_id}" if before is None else f"{_SET_ASIDE_BY}{merge_id}: {before}"
+
+
+def note_before_merge(note: str | None) -> str | None:
+    """Return the note that a memory had before a merge set it aside; None if it had none."""
+    return (note or "").partition(": ")[2] or None
+
+
 def folded_note(fold_id: str) -> str:
     """Return the note of a memory that was merged into this fold."""
     return f"folded into {fold_id}"

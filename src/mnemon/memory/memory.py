@@ -98,6 +98,17 @@ class StoredMemory:
     """The latest statements of its current text, newest first."""
 
     @property
+    def importance_without_pin(self) -> int:
+        """Return the importance that it has once it is not pinned."""
+        return self.importance if self.unpinned_importance is None else self.unpinned_importance
+
+    def label_of(self, key: str) -> str | None:
+        """Return the name by which its text calls one of its entities; None if it does not name that."""
+        if self.entity_labels is not None and key in self.entity_refs:
+            return self.entity_labels[self.entity_refs.index(key)] or None
+        return self.entity_label if self.entity_refs[:1] == (key,) else None
+
+    @property
     def mark(self) -> str | None:
         """Return a mark that names the memory's source for a reader; None if the source is the person."""
         return mark_of(self.trust, self.origin, is_claim=self.claim_of is not None)

@@ -84,7 +84,7 @@ def _held_in_slot(
     members = [one for one in index.members(reading.slot, held, persona_id) if _may_take_value(one)]
     if reading.attribute.holds is Holds.SET:
         return next((one for one in members if is_same_member(reading, read_memory(one))), None)
-    if members or reading.attribute.of != "project" or not reading.slot.startswith(f"person:{SELF}|"):
+    if members or not names_no_project(fact):
         return members[0] if members else None
     # "The deadline moved to May 8", where one project alone has a deadline.
     others = [
@@ -94,6 +94,15 @@ def _held_in_slot(
         and read_memory(one).slot.partition("|")[2] == reading.attribute.name
     ]  # fmt: skip
     return others[0] if len(others) == 1 else None
+
+
+def names_no_project(fact: Fact) -> bool:
+    """Say whether a fact gives a project's attribute and leaves open which: "The deadline moved to May 8"."""
+    reading = read_fact(fact)
+    return reading.attribute is not None and reading.attribute.of == "project" and reading.slot.startswith(_SELF_SLOT)
+
+
+_SELF_SLOT = f"person:{SELF}|"
 
 
 def _may_take_value(one: StoredMemory) -> bool:

@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from mnemon.memory.claims import makes_claim
 from mnemon.memory.fact import EntityType, Fact
-from mnemon.memory.importance import confidence_of, importance_of
-from mnemon.memory.keys import claim_key, entity_key, key_of_fact
+from mnemon.memory.importance import CRITICAL, confidence_of, importance_of
+from mnemon.memory.keys import claim_key, key_of_fact
 from mnemon.memory.lifecycle import (
     WAS_CLAIM,
     WITHDRAWN,
@@ -29,6 +29,7 @@ from mnemon.memory.lifecycle import (
     place_statement,
 )
 from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.mentioned import ABOUT, mentioned_entities
 from mnemon.memory.repeats import record_repeat, record_replaced_version, version_from_fact
 from mnemon.memory.trust import Trust, outranks
 
@@ -87,18 +88,22 @@ def create_memory(
     With `claim_of`, it is a claim beside the memory with that key.
     """
     valid_from = fact.valid_from or stamp.at
+    entities = mentioned_entities(fact)
     memory = StoredMemory(
         id=id,
         persona_id=persona_id,
         type=fact.type,
         content=fact.content,
-        entity_refs=(entity_key(fact.entity),) if fact.entity else (),
+        entity_refs=tuple(one.key for one in entities),
+        entity_labels=tuple(one.label for one in entities) if len(entities) > 1 else None,
+        entity_roles=tuple(one.role for one in entities) if len(entities) > 1 else None,
         entity_label=fact.entity.label if fact.entity else None,
         entity_type=fact.entity.type if fact.entity else EntityType.PERSON,
         fact_type=fact.fact_type,
         attribute=fact.attribute,
         importance=importance_of(fact),
         pinned=bool(fact.pinned),
+        unpinned_importance=importance_of(replace(fact, pinned=None)) if fact.pinned else None,
         memory_key=claim_key(fact) if claim_of else key_of_fact(fact),
         source=fact.source,
         origin=fact.said_by,
@@ -117,6 +122,7 @@ def create_memory(
         versions=1,
         sources=fact.sources,
         slot="" if claim_of else fact.slot,
+        dates=fact.dates or None,
         created_at=stamp.at,
         updated_at=stamp.at,
         revision=stamp.revision,
@@ -148,10 +154,10 @@ def skip_if_known(
     return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=archive_note(held.archive_reason))
 
 
-def update_memory(
+def plan_update(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, stamp: WriteStamp, *, extracted: bool
 ) -> MemoryChange:
-    """Return the change that a fact makes to a stored memory: repeat it, replace it, or enter its history.
+    """Return what a fact does to a stored memory: repeat it, replace it, enter its history, or leave it archived.
 
     Raises ValueError for a fact that is a claim against the memory.
     """
@@ -268,11 +274,19 @@ def _add_mention(
     if not current:
         return mentioned
     pinned = held.status is ArchiveStatus.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
-    # Stated importance counts; derived importance only ever raises.
-    weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
+    # Stated importance counts; derived importance only ever raises. A pin has none of its own: it goes with the pin.
+    derived = max(held.importance_without_pin, importance_of(replace(fact, pinned=None)))
+    weight = fact.importance if fact.importance is not None else derived
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
     note = None if held.note == WAS_CLAIM else held.note
-    return replace(mentioned, pinned=pinned, importance=3 if pinned else weight, confidence=sure, note=note)
+    return replace(
+        mentioned,
+        pinned=pinned,
+        importance=CRITICAL if pinned else weight,
+        unpinned_importance=weight if pinned else None,
+        confidence=sure,
+        note=note,
+    )
 
 
 def _apply_placement(
@@ -283,7 +297,8 @@ def _apply_placement(
         case Repeat():
             latest = at >= held.stated_at
             content = fact.content if latest else held.content
-            memory = replace(stated, content=content, stated_at=max(held.stated_at, at))
+            dates = (fact.dates or None) if latest else held.dates
+            memory = replace(stated, content=content, dates=dates, stated_at=max(held.stated_at, at))
             return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=memory, reworded=memory.content != held.content)
         case Supersede(valid_from=since):
             return _supersede_memory(stated, held, fact, since, stamp)
@@ -312,15 +327,22 @@ def _supersede_memory(
     stated: StoredMemory, held: StoredMemory, fact: Fact, since: datetime, stamp: WriteStamp
 ) -> MemoryChange:
     """Return the change that makes the fact the memory's text, and the earlier text a past version."""
+    others = mentioned_entities(fact)[1:]
+    about = held.entity_refs[:1]
+    label = fact.entity.label if fact.entity else held.entity_label
     memory = replace(
         stated,
         content=fact.content,
+        entity_refs=(*about, *(one.key for one in others)) if about else (),
+        entity_labels=(label or "", *(one.label for one in others)) if about and others else None,
+        entity_roles=(ABOUT, *(one.role for one in others)) if about and others else None,
         entity_label=fact.entity.label if fact.entity else held.entity_label,
         source=fact.source,
         origin=fact.said_by,
         trust=fact.effective_trust,
         confidence=confidence_of(fact),
         mentions=1,
+        dates=fact.dates or None,
         # A note is about the earlier text.
         note=None,
         valid_from=since,

@@ -33,6 +33,20 @@ select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and slot = any(%(slots)s)
   and (persona_id is null or persona_id = %(persona_id)s);
 
+-- name: about_keys
+-- What is known of entities as values of attributes, told to any persona.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and claim_of is null
+  and split_part(slot, '|', 1) = any(%(keys)s)
+order by id;
+
+-- name: set_aside_by
+-- What a merge of entities set aside, told to any persona.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ARCHIVED' and archive_reason = 'outdated'
+  and (note = %(note)s or starts_with(note, %(note)s || ': '))
+order by id;
+
 -- name: active_of
 -- What may be taken back: the latest active memories, globally or for the persona.
 select * from memories

@@ -30,8 +30,8 @@ _NOT_NOW = re.compile(
     r"\b(?:not|never|used to|no longer|any ?more|any longer|formerly|former|ex|hardly)\b", re.IGNORECASE
 )
 _ADVERBS = re.compile(
-    r"\b(?:now|currently|still|also|really|actually|recently|just|finally|already|always|mostly|officially|presently"
-    r"|happily|again|proudly|mainly|usually|generally|definitely|primarily)\s+",
+    r"\b(?:right now|now|currently|still|also|really|actually|recently|just|finally|already|always|mostly|officially"
+    r"|presently|happily|again|proudly|mainly|usually|generally|definitely|primarily)\s+",
     re.IGNORECASE,
 )
 _CAP = (
@@ -54,18 +54,20 @@ _PRONOUN = re.compile(r"^(?:he|she|they|it|who)\s+(?P<rest>\S.*)$", re.IGNORECAS
 _NAMED = re.compile(rf"^(?P<name>{_CAP})\s+(?P<rest>[a-z].*)$")
 _KINSHIP = "|".join(sorted(map(re.escape, KINSHIP_WORDS), key=len, reverse=True))
 _KIN = re.compile(
-    rf"^(?:my|our) (?P<kin>(?:[a-z]+ ){{0,2}}?(?:{_KINSHIP}))"
+    rf"^(?:[Mm]y|[Oo]ur) (?P<kin>(?:[a-z]+ ){{0,2}}?(?:{_KINSHIP}))"
     rf"(?:,? (?P<name>{_CAP}),?)?\s+(?P<rest>[a-z].*)$"
 )
 _NOUN_IS = re.compile(
-    rf"^{_OWNER} (?P<noun>{_NOUN})(?:'s name)? (?:(?:of|for|on) (?:the )?(?P<of>{_CAP}) )?{_EQUALS} (?P<v>.+)$",
+    rf"^{_OWNER} (?P<noun>{_NOUN})(?:'s name)? (?:(?:of|for|on) (?:the )?(?P<of>{_CAP}) (?:project )?)?{_EQUALS}"
+    r" (?P<v>.+)$",
     re.IGNORECASE,
 )
 _OWNED_IS = re.compile(
     rf"^(?:the )?(?P<of>{_CAP})(?:'s|’s|') (?P<noun>{_NOUN})(?:'s name)? {_EQUALS} (?P<v>.+)$", re.IGNORECASE
 )
 _THE_X_NOUN = re.compile(
-    rf"^(?:the |our )?(?P<of>{_CAP}) (?P<noun>(?-i:[a-z][\w-]*)(?: (?-i:[a-z])[\w-]*)?) {_EQUALS} (?P<v>.+)$",
+    rf"^(?:the |our )?(?P<of>{_CAP}) (?:project )?(?P<noun>(?-i:[a-z][\w-]*)(?: (?-i:[a-z])[\w-]*)??)"
+    rf" {_EQUALS} (?P<v>.+)$",
     re.IGNORECASE,
 )
 _IS_NOUN = re.compile(
@@ -74,6 +76,9 @@ _IS_NOUN = re.compile(
     re.IGNORECASE,
 )
 _LABELLED = re.compile(r"^(?P<noun>[A-Za-z][\w' -]{1,30}?)\s*(?::|=)\s+(?P<v>\S.*)$")
+_BARE_IS = re.compile(r"^(?P<noun>[a-z]+(?: [a-z]+)?) is (?:now |still )?(?P<v>\S.*)$", re.IGNORECASE)
+"""Only for nouns whose values are told by their capital or figure: "home is Austin", not "work is hard"."""
+_TOLD_BY_FORM = frozenset({ValueKind.PLACE, ValueKind.ORG, ValueKind.NAME, ValueKind.DATE})
 _LEAD_VERB = re.compile(r"^(am|is|are|has|have)\b", re.IGNORECASE)
 _LEADS = {"am": "be", "is": "be", "are": "be", "has": "have", "have": "have"}
 _TITLE = re.compile(
@@ -181,15 +186,23 @@ _GRAMMAR = value_stems(
 
 def _read_noun(text: str, entity: FactEntity | None) -> Reading | None:
     """Return what a statement says that calls an attribute by name ("My boss is Ruth", "City: Austin"), or None."""
-    for pattern in (_NOUN_IS, _OWNED_IS, _THE_X_NOUN, _IS_NOUN, _LABELLED):
+    for pattern in (_NOUN_IS, _OWNED_IS, _THE_X_NOUN, _IS_NOUN, _LABELLED, _BARE_IS):
         match = pattern.match(text)
         if match is None:
+            continue
+        if pattern is _BARE_IS and not _is_told_by_form(match["noun"], match["v"]):
             continue
         groups = match.groupdict()
         found = _noun_reading(groups["noun"], groups["v"], groups.get("of"), entity, lax=pattern is _LABELLED)
         if found is not None:
             return found
     return None
+
+
+def _is_told_by_form(noun: str, value: str) -> bool:
+    """Say whether a noun without "my" is an attribute whose value this is by its form."""
+    attribute = find_attribute(noun)
+    return attribute is not None and attribute.value in _TOLD_BY_FORM and (value[0].isupper() or value[0].isdigit())
 
 
 def _noun_reading(noun: str, value: str, owner: str | None, entity: FactEntity | None, *, lax: bool) -> Reading | None:

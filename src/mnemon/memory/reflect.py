@@ -13,6 +13,7 @@ from mnemon.memory import store
 from mnemon.memory.answer import MemoriesAnswer, MemoryAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size, tool_origin
 from mnemon.memory.fact import SHADOW_EXTRACTION, Fact, FactEntity, FactOp, QuoteLocation
+from mnemon.memory.offline.endings import HeldStatement, extract_endings
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.prompt import MEMORIES, MEMORIES_SCHEMA
@@ -45,13 +46,14 @@ class MemoriesSection:
         known, held = await tx.gather(
             load_known_labels(tx, turn.scope), store.latest_facts(tx, turn.scope, most=_MOST_HELD)
         )
-        return Brief(instructions=MEMORIES, items=tuple(map(_fact_item, held)), facts={"known": known})
+        return Brief(instructions=MEMORIES, items=tuple(map(_fact_item, held)), facts={"known": known, "held": held})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Return what the person says about themselves, extracted by patterns without a model; at most 50 facts."""
         known: Sequence[str] = brief.facts.get("known", ())
+        held = [HeldStatement(content=one.content, attribute=one.attribute) for one in brief.facts.get("held", ())]
         said = [message.content for message in turn.messages if message.role is Role.USER]
-        found = [one for text in said for one in extract_memories(text, known)]
+        found = [one for text in said for one in _told_facts(text, known, held)]
         return MemoriesAnswer(memories=found[:50])
 
     def entry_faults(self, turn: Turn, brief: Brief, answer: BaseModel) -> Sequence[str | None]:
@@ -76,6 +78,12 @@ class MemoriesSection:
         rejected = [one for one in judged if isinstance(one, Rejection)]
         remembered = await remember_facts(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []
         return _make_report(remembered, rejected)
+
+
+def _told_facts(text: str, known: Sequence[str], held: Sequence[HeldStatement]) -> list[MemoryAnswer]:
+    """Return what a message states and takes back, in its order: "I quit Acme and work at Globex" leaves Globex."""
+    told = [*extract_endings(text, held, known), *extract_memories(text, known)]
+    return sorted(told, key=lambda one: text.find(one.quote))
 
 
 def _fact_item(held: HeldFact) -> BriefItem:

@@ -14,16 +14,19 @@ from mnemon.memory import store, vector_store
 from mnemon.memory.batch import FactBatch
 from mnemon.memory.claims import archive_overtaken
 from mnemon.memory.entities import store as entities
+from mnemon.memory.entities.role_links import link_roles
 from mnemon.memory.fact import Fact
 from mnemon.memory.folds import dissolve_folds
 from mnemon.memory.importance import importance_after_use
 from mnemon.memory.keys import claim_key, key_of_fact, legacy_claim_key
 from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.memory import StoredMemory
-from mnemon.memory.placing import SlotIndex, place_fact, wanted_slots
+from mnemon.memory.placing import SlotIndex, names_no_project, place_fact, wanted_slots
 from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp
+from mnemon.memory.relative_dates import LONGEST_DATED, has_dates, resolve_dates
 from mnemon.memory.retraction import may_end
 from mnemon.memory.slots import complete_fact, own_key, read_memory
+from mnemon.memory.time_zone import load_time_zone
 from mnemon.memory.tombstones import find_forgotten
 from mnemon.memory.upkeep.schedule import enqueue_after_write
 from mnemon.scope import Scope
@@ -63,6 +66,7 @@ async def remember_facts(
     """
     # `bump_revision` comes first: it locks the person's row until the commit, and all that follows relies on that.
     stamp = WriteStamp(at=at or tx.now, now=tx.now, revision=await bump_revision(tx, scope))
+    facts = await _with_dates(tx, scope, facts, stamp.at)
     batch = await _load_batch(tx, scope, facts, stamp, extracted=extracted)
     folded = {one.id: one.version for one in batch.held.values() if one.archive_reason is ArchiveReason.FOLDED}
     changes = [
@@ -77,6 +81,9 @@ async def remember_facts(
         await dissolve_folds(tx, scope, restated, revision=stamp.revision)
     await store.write_provenance(tx, scope, batch.grounds)
     await _raise_importance(tx, scope, batch)
+    new = (MemoryOutcome.CREATED, MemoryOutcome.UPDATED)
+    told = [complete_fact(fact) for fact, one in zip(facts, changes, strict=True) if one.outcome in new]
+    await link_roles(tx, scope, told, revision=stamp.revision)
     await store_vectors(tx, scope, changes, vectors, revision=stamp.revision)
     # Mere repeats change nothing that upkeep would look at.
     if any(change.outcome is MemoryOutcome.CREATED or change.displaced is not None for change in changes):
@@ -121,6 +128,17 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
     )
 
 
+async def _with_dates(tx: Tx, scope: Scope, facts: Sequence[Fact], at: datetime) -> Sequence[Fact]:
+    """Return the facts with the days that their relative dates mean, at the time and in the zone of the person."""
+    if not any(has_dates(fact.content) for fact in facts):
+        return facts
+    zone = await load_time_zone(tx, scope)
+    return [
+        replace(fact, dates=resolve_dates(fact.content[:LONGEST_DATED], fact.ground.at if fact.ground else at, zone))
+        for fact in facts
+    ]
+
+
 async def _load_members(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> tuple[SlotIndex, list[StoredMemory]]:
     """Return an index of slots with the person's aliases, and the memories that share an attribute with a fact."""
     aliases, unread = await tx.gather(entities.load_aliases(tx, scope), store.without_slot(tx, scope))
@@ -128,7 +146,7 @@ async def _load_members(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> tuple[Sl
     index = SlotIndex(aliases=aliases)
     slots = wanted_slots([complete_fact(fact) for fact in facts], index)
     members = await store.in_slots(tx, scope, slots)
-    if any(may_end(fact) for fact in facts):
+    if any(may_end(fact) or names_no_project(fact) for fact in facts):
         members += await store.active_of(tx, scope, most=MOST_ENDABLE)
     return index, list({one.id: one for one in members}.values())
 

@@ -50,6 +50,8 @@ def slot_entity_key(entity: FactEntity | None) -> str:
     if entity is None or make_slug(entity.label) == SELF:
         return SELF_KEY
     kind, slug = split_key(entity_key(entity))
+    if kind == EntityType.PROJECT:
+        return f"{kind}:{slug.removesuffix('_project').removeprefix('project_') or slug}"
     return f"{kind}:{kinship_slug(slug)}"
 
 

@@ -65,6 +65,18 @@ async def in_slots(tx: Tx, scope: Scope, slots: Sequence[str]) -> list[StoredMem
     return [memory_of(row) for row in rows]
 
 
+async def about_keys(tx: Tx, scope: Scope, keys: Sequence[str]) -> list[StoredMemory]:
+    """Return the active memories, of all personas, that are a value of an attribute of one of these entity keys."""
+    rows = await tx.fetch_all(SQL["about_keys"], **scope.owner_params, keys=list(keys))
+    return [memory_of(row) for row in rows]
+
+
+async def set_aside_by(tx: Tx, scope: Scope, note: str) -> list[StoredMemory]:
+    """Return the archived memories, of all personas, whose note is this one or begins with it and a colon."""
+    rows = await tx.fetch_all(SQL["set_aside_by"], **scope.owner_params, note=note)
+    return [memory_of(row) for row in rows]
+
+
 async def active_of(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
     """Return the latest active memories that the scope's persona may see, without claims."""
     rows = await tx.fetch_all(SQL["active_of"], **scope.owner_params, persona_id=scope.persona_id, most=most)
@@ -104,7 +116,7 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
     found: dict[str, tuple[MemoryVersion, ...]] = {}
     if ids:
         for row in await tx.fetch_all(SQL["versions"], **scope.owner_params, ids=list(ids)):
-            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), _version_of(row))
+            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), version_from_row(row))
     return found
 
 
@@ -120,8 +132,7 @@ async def recorded_quotes(
     """Return the latest quotes of each memory, of any of its versions, newest first, by memory id."""
     quotes_by_id: dict[str, list[RecordedQuote]] = {}
     for row in await tx.fetch_all(SQL["provenance"], **scope.owner_params, ids=list(ids), most=most):
-        columns = (row[name] for name in _QUOTE_COLUMNS)
-        quotes_by_id.setdefault(row["memory_id"], []).append(_quote_of(*columns))
+        quotes_by_id.setdefault(row["memory_id"], []).append(quote_from_row(row))
     return quotes_by_id
 
 
@@ -291,6 +302,11 @@ def _quote_of(
     return RecordedQuote(content_hash=digest, provenance=said)
 
 
+def quote_from_row(row: Row) -> RecordedQuote:
+    """Return a row of `memory_provenance` as a recorded quote."""
+    return _quote_of(*(row[name] for name in _QUOTE_COLUMNS))
+
+
 def _quotes_of(row: Row) -> Sequence[RecordedQuote]:
     """Return where a memory was said, from the arrays of a row of `with_provenance`."""
     if row["all_at"] is None:
@@ -304,7 +320,7 @@ def memory_of(row: Row) -> StoredMemory:
     return from_row(StoredMemory, row, origin=row["origin"] or row["source"], trust=trust_of_row(row), provenance=())
 
 
-def _version_of(row: Row) -> MemoryVersion:
+def version_from_row(row: Row) -> MemoryVersion:
     """Return a row of `memory_versions` as a MemoryVersion."""
     return from_row(
         MemoryVersion, row, origin=row["origin"] or row["source"], trust=trust_of_row(row), current=False, provenance=()

@@ -5,7 +5,7 @@ This file computes, reads and writes them; the forgetting itself is in `custody`
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from mnemon.db.statements import load_statements
@@ -71,6 +71,11 @@ async def find_forgotten(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> frozens
 
 async def store_tombstones(tx: Tx, scope: Scope, stones: Iterable[bytes], *, at: datetime) -> int:
     """Store the tombstones, or move the time of those that exist; return how many rows were written."""
+    return await store_dated_tombstones(tx, scope, dict.fromkeys(stones, at))
+
+
+async def store_dated_tombstones(tx: Tx, scope: Scope, stones: Mapping[bytes, datetime]) -> int:
+    """Store tombstones of several forgettings, each with its time, as `store_tombstones` does."""
     # In a fixed order, so that two transactions that write the same hashes cannot deadlock.
-    rows = [{"org_id": scope.org_id, "user_id": scope.user, "hash": stone, "at": at} for stone in sorted(set(stones))]
+    rows = [{"org_id": scope.org_id, "user_id": scope.user, "hash": one, "at": stones[one]} for one in sorted(stones)]
     return await tx.execute_many(SQL["lay_tombstone"], rows) if rows else 0

@@ -67,7 +67,7 @@ async def _apply_change(tx: Tx, scope: Scope, change: NoteChange) -> NoteChangeR
         return NoteChangeResult(count=await tx.execute(SQL["clear"], **owner, namespace=[*change.namespace]))
     if isinstance(change, PopNote):
         row = await tx.fetch_one_or_none(SQL["pop"], **owner, namespace=[*change.namespace], now=tx.now)
-        return NoteChangeResult(count=int(row is not None), note=None if row is None else _note_from_row(row))
+        return NoteChangeResult(count=int(row is not None), note=None if row is None else note_from_row(row))
     return NoteChangeResult(count=await tx.execute(SQL["sweep"], **owner, now=tx.now))
 
 
@@ -100,7 +100,7 @@ async def read_notes(
     """Return the notes at these addresses, None for a missing one; `refresh` restarts their time to live."""
     owner = scope.owner_params
     rows = [await tx.fetch_one_or_none(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
-    found = [None if row is None else _note_from_row(row) for row in rows]
+    found = [None if row is None else note_from_row(row) for row in rows]
     if refresh:
         await _refresh_expiry(tx, scope, [note.place for note in found if note is not None])
     return found
@@ -126,7 +126,7 @@ async def search_notes(tx: Tx, scope: Scope, wanted: NoteSearch, *, refresh: boo
         offset=wanted.offset,
         now=tx.now,
     )
-    found = [_note_from_row(row) for row in rows]
+    found = [note_from_row(row) for row in rows]
     if refresh:
         await _refresh_expiry(tx, scope, [note.place for note in found])
     return found
@@ -158,7 +158,7 @@ async def _refresh_expiry(tx: Tx, scope: Scope, places: Sequence[int]) -> None:
         await tx.execute(SQL["refresh"], **scope.owner_params, places=list(places), now=tx.now)
 
 
-def _note_from_row(row: Row) -> StoredNote:
+def note_from_row(row: Row) -> StoredNote:
     """Return a row of `notes` as a StoredNote, with its score where it was searched by meaning."""
     score = row.get("score")
     return from_row(StoredNote, row, score=None if score is None else float(score))

@@ -46,14 +46,14 @@ def mark_queued(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
 async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
     """Return the turn's reflection from the table `reflections`; None if it was never queued."""
     row = await tx.fetch_one_or_none(SQL["reflection"], **_key_columns(scope, turn_id))
-    return None if row is None else _reflection_from_row(row)
+    return None if row is None else reflection_from_row(row)
 
 
 async def find_for_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, Reflection]:
     """Return the reflections of these turns, by turn id; turns that have none are left out."""
     owner = scope.owner_params
     rows = await tx.fetch_all(SQL["reflections_of_turns"], **owner, turns=list(turn_ids))
-    return {row["turn_id"]: _reflection_from_row(row) for row in rows}
+    return {row["turn_id"]: reflection_from_row(row) for row in rows}
 
 
 async def reflection_backlog(tx: Tx, scope: Scope) -> ReflectionBacklog:
@@ -130,7 +130,7 @@ def _section_json(section: SectionReport) -> dict[str, Any]:
     return stored
 
 
-def _reflection_from_row(row: Row) -> Reflection:
+def reflection_from_row(row: Row) -> Reflection:
     """Return a row of `reflections` as a Reflection."""
     return from_row(
         Reflection,

@@ -75,12 +75,23 @@ class WriteBack:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunsSinceReset:
+    """The successful runs since an agent's memory was reset or enabled."""
+
+    scheduled: int = 0
+    others: int = 0
+    """Runs that somebody asked for, and re-examinations."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MemoryPanel:
     """An agent's memory as a person sees it."""
 
     enabled: bool
     status: MemoryStatus
     runs_since_reset: int
+    """Scheduled runs only, as the counter of the panel is defined."""
+    other_runs_since_reset: int
     session_age: str | None
     warning: str | None
     last_reset_at: datetime | None
@@ -134,22 +145,23 @@ def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool
     return started_generation is not None and started_generation == memory.generation
 
 
-def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) -> MemoryPanel:
+def memory_panel(memory: ActiveMemory, *, runs: RunsSinceReset, now: datetime) -> MemoryPanel:
     """Return what to show of an agent's memory: its status, session age, runs since the reset and a warning."""
     carrying = memory.enabled and memory.session_id is not None
     age = now - memory.updated_at if carrying and memory.updated_at else None
     return MemoryPanel(
         enabled=memory.enabled,
         status=MemoryStatus.CARRYING if carrying else MemoryStatus.FRESH,
-        runs_since_reset=runs_since_reset,
+        runs_since_reset=runs.scheduled,
+        other_runs_since_reset=runs.others,
         session_age=format_age(age) if age is not None else None,
-        warning=reset_warning(runs_since_reset) if memory.enabled else None,
+        warning=reset_warning(runs.scheduled) if memory.enabled else None,
         last_reset_at=memory.last_reset_at,
     )
 
 
 def reset_warning(runs_since_reset: int) -> str | None:
-    """Return the advice to reset an agent's memory after more than 20 runs, or None."""
+    """Return the advice to reset an agent's memory after more than 20 scheduled runs, or None."""
     if runs_since_reset <= WARN_ABOVE_RUNS:
         return None
     return f"{runs_since_reset} runs since the last reset. Reset the memory to keep runs fast and cheap."

@@ -12,7 +12,7 @@ from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.input_checks import storable_json
 from mnemon.llm.protocol import LlmMessage, ToolRequest
-from mnemon.runs.active_memory import ActiveMemory
+from mnemon.runs.active_memory import ActiveMemory, RunsSinceReset
 from mnemon.runs.agent import Agent, AgentDraft, format_config, parse_config
 from mnemon.runs.run import ChatExchange, RunUsage
 from mnemon.scope import Scope
@@ -128,7 +128,9 @@ async def lock_memory(tx: Tx, scope: Scope, owner: Agent) -> ActiveMemory:
     return _memory_from_row(row, owner)
 
 
-async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
+async def list_memories(
+    tx: Tx, scope: Scope, owners: Sequence[Agent]
+) -> dict[str, tuple[ActiveMemory, RunsSinceReset]]:
     """Return each agent's active memory with its number of runs since the last reset.
 
     An agent that was deleted since it was read has an empty memory and 0 runs.
@@ -136,8 +138,17 @@ async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[s
     by_id = {owner.id: owner for owner in owners}
     rows = await tx.fetch_all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
     # Read without a lock, after the agents: one may have been deleted in between.
-    held = {row["agent_id"]: (_memory_from_row(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
-    return {key: held.get(key, (ActiveMemory(enabled=owner.config.memory_enabled), 0)) for key, owner in by_id.items()}
+    held = {
+        row["agent_id"]: (
+            _memory_from_row(row, by_id[row["agent_id"]]),
+            RunsSinceReset(scheduled=row["scheduled"], others=row["others"]),
+        )
+        for row in rows
+    }
+    return {
+        key: held.get(key, (ActiveMemory(enabled=owner.config.memory_enabled), RunsSinceReset()))
+        for key, owner in by_id.items()
+    }
 
 
 async def save_memory(tx: Tx, scope: Scope, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:

@@ -85,7 +85,7 @@ async def reset_memory(tx: Tx, scope: Scope, agent_id: str) -> Agent:
 async def list_memory_panels(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[str, MemoryPanel]:
     """Return what to show of each agent's active memory, by agent id."""
     found = await agent_store.list_memories(tx, scope, owners)
-    return {key: memory_panel(memory, runs_since_reset=count, now=tx.now) for key, (memory, count) in found.items()}
+    return {key: memory_panel(memory, runs=runs, now=tx.now) for key, (memory, runs) in found.items()}
 
 
 def draft_from(agent: Agent) -> AgentDraft:

@@ -70,6 +70,8 @@ class CardSlot:
     """Largest number; for text the largest number of characters, for a list of items."""
     above: float | None = None
     """A number the value must exceed."""
+    single: bool = False
+    """Whether a text is cut to its first sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)

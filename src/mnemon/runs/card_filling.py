@@ -8,10 +8,12 @@ from typing import Any
 
 from mnemon.clock import parse_time
 from mnemon.errors import Invalid
+from mnemon.evidence.clause import sentence_spans
 from mnemon.input_checks import storable_json
 from mnemon.llm.answer_schema import BOOLEAN, INTEGER, NUMBER, TEXT, closed_object, list_of, one_of, optional, titled
 from mnemon.runs.card import RE_EXAMINATION, CardDefinition, CardSlot, ResolutionRule, SlotType, SlotValue, SlotValues
 from mnemon.runs.card_coercion import coerce_answer
+from mnemon.runs.resolution import normalize_symbol
 
 CARD_SCHEMA_TITLE = "Card"
 """The schema's title, by which scripted models recognise the request."""
@@ -161,7 +163,12 @@ def _parse_sentence(slot: CardSlot, given: Any) -> str:
     text = _parse_text(replace(slot, max=slot.max or MAX_LINE_CHARS), given)
     if len(text.splitlines()) > 1:
         raise ValueError("must be one line")
-    return text
+    return _first_sentence(text) if slot.single else text
+
+
+def _first_sentence(text: str) -> str:
+    """Return the text up to the end of its first sentence."""
+    return next((text[start:end].strip() for start, end in sentence_spans(text) if text[start:end].strip()), text)
 
 
 def _parse_word(slot: CardSlot, given: Any) -> str:
@@ -180,8 +187,8 @@ def _parse_choice(slot: CardSlot, given: Any) -> str:
 
 
 def _parse_symbol(slot: CardSlot, given: Any) -> str:
-    """Return the market symbol given for a card's field; raise ValueError if it has spaces or other signs."""
-    text = _parse_text(slot, given)
+    """Return the market symbol given for a card's field, normalized; raise ValueError if it has spaces."""
+    text = normalize_symbol(_parse_text(slot, given))
     if not _SYMBOL_PATTERN.fullmatch(text):
         raise ValueError("must be a market's name without spaces, like BTC-USD")
     return text

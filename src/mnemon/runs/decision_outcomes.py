@@ -1,7 +1,7 @@
 """Resolve stored decisions: by pushed prices, by expiry, or by a person. The first resolution is final."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict
@@ -13,6 +13,7 @@ from mnemon.runs.resolution import (
     ResolvedDecision,
     expired_resolution,
     expiry_time,
+    normalize_symbol,
     position_of,
     resolve_position,
 )
@@ -32,18 +33,23 @@ class PricePush:
     stored: int
     resolved: tuple[Run, ...]
     """The trades that these prices ended."""
+    unknown: tuple[str, ...]
+    """The symbols that no trade so far has: perhaps they are spelled otherwise."""
 
 
 async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: CardTypes) -> PricePush:
     """Store the prices, end every open trade whose stop or target they touch, and return these trades."""
     # Only the pushed prices can end a trade here: earlier ones were compared when they came.
-    await store.insert_prices(tx, scope, pushed)
+    prices = [replace(price, symbol=normalize_symbol(price.symbol)) for price in pushed]
+    await store.insert_prices(tx, scope, prices)
+    symbols = sorted({price.symbol for price in prices})
     ended: list[Run] = []
-    for run in await lock_open_positions(tx, scope, sorted({price.symbol for price in pushed})):
-        end = _resolution_of(run, cards.get(run.card_type), pushed, tx)
+    for run in await lock_open_positions(tx, scope, symbols):
+        end = _resolution_of(run, cards.get(run.card_type), prices, tx)
         if end is not None and await store.resolve_run(tx, scope, run.id, end):
             ended.append(await get_run(tx, scope, run.id))
-    return PricePush(stored=len(pushed), resolved=tuple(ended))
+    known = await store.list_traded_symbols(tx, scope, symbols)
+    return PricePush(stored=len(prices), resolved=tuple(ended), unknown=tuple(s for s in symbols if s not in known))
 
 
 async def resolve_manually(tx: Tx, scope: Scope, run_id: str, outcome: str, note: str | None, cards: CardTypes) -> Run:

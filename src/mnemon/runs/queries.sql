@@ -59,12 +59,14 @@ where org_id = %(org_id)s and %(agent_id)s = any(team)
 select * from chat_sessions where org_id = %(org_id)s and agent_id = %(agent_id)s for no key update
 
 -- name: chat_sessions
--- With the successful runs of the present generation.
-select s.*, (
-  select count(*) from runs r
+-- With the successful runs of the present generation, on schedule and all.
+select s.*, n.scheduled, n.runs - n.scheduled as others
+from chat_sessions s cross join lateral (
+  select count(*) filter (where r.kind = 'heartbeat') as scheduled, count(*) as runs from runs r
   where r.org_id = s.org_id and r.agent_id = s.agent_id and r.status = 'succeeded'
-    and r.memory_generation = s.generation) as runs_since_reset
-from chat_sessions s where s.org_id = %(org_id)s and s.agent_id = any(%(agent_ids)s)
+    and r.memory_generation = s.generation
+) n
+where s.org_id = %(org_id)s and s.agent_id = any(%(agent_ids)s)
 
 -- name: update_chat_session
 update chat_sessions set session_id = %(session_id)s, generation = %(generation)s, last_reset_at = %(last_reset_at)s,
@@ -194,21 +196,39 @@ where org_id = %(org_id)s and resolution_status = 'open' and symbol = any(%(symb
   and agent_id = any(%(agent_ids)s)
 order by seq for no key update
 
+-- name: traded_symbols
+select distinct symbol from runs where org_id = %(org_id)s and symbol = any(%(symbols)s)
+
 -- name: last_decisions
 -- The last card of each of these agents.
-select a.agent_id, d.run_id, d.finished_at, d.headline
-from unnest(%(agent_ids)s::text[]) as a (agent_id),
-lateral (
-  select run_id, finished_at, headline from runs
+select a.agent_id, d.run_id, d.finished_at, d.headline, d.card_type, d.result, d.outcome, c.conviction
+from unnest(%(agent_ids)s::text[]) as a (agent_id)
+cross join lateral (
+  select run_id, finished_at, headline, card_type, result, outcome from runs
   where org_id = %(org_id)s and agent_id = a.agent_id and status = 'succeeded' and kind <> 're-examination'
   order by seq desc limit 1
 ) d
+left join lateral (
+  select x.result -> 'conviction_score' as conviction from runs x
+  where x.org_id = %(org_id)s and x.parent_run_id = d.run_id and x.status = 'succeeded'
+  order by x.seq desc limit 1
+) c on true
 
 -- name: decisions
--- The agent's own cards, newest first; a re-examination is no decision.
-select run_id, finished_at, headline from runs
-where org_id = %(org_id)s and agent_id = %(agent_id)s and status = 'succeeded' and kind <> 're-examination'
-order by seq desc limit %(most)s
+-- The agent's own cards, newest first, with the score of the last re-examination, which is no decision itself.
+select r.run_id, r.finished_at, r.headline, r.card_type, r.result, r.outcome, c.conviction from runs r
+left join lateral (
+  select x.result -> 'conviction_score' as conviction from runs x
+  where x.org_id = %(org_id)s and x.parent_run_id = r.run_id and x.status = 'succeeded'
+  order by x.seq desc limit 1
+) c on true
+where r.org_id = %(org_id)s and r.agent_id = %(agent_id)s and r.status = 'succeeded' and r.kind <> 're-examination'
+order by r.seq desc limit %(most)s
+
+-- name: decision_counts
+-- By card type: a re-examination is no decision.
+select card_type, count(*) as made, count(*) filter (where resolution_status = 'open') as open from runs
+where org_id = %(org_id)s and status = 'succeeded' and kind <> 're-examination' group by card_type
 
 -- name: resolved
 -- Every decision that came to its end.

@@ -62,6 +62,11 @@ class ResolvedDecision:
     note: str
 
 
+def normalize_symbol(symbol: str) -> str:
+    """Return a market's name as cards and prices are compared by it: `btc/usd` is `BTC-USD`."""
+    return symbol.strip().upper().replace("/", "-").replace("_", "-")
+
+
 def initial_status(card: CardDefinition, values: SlotValues) -> ResolutionStatus | None:
     """Return OPEN if a new decision waits for an outcome, as trades and manually resolved ones do; else None."""
     if card.resolution.rule is ResolutionRule.NONE:
@@ -90,7 +95,7 @@ def position_of(card: CardDefinition, values: SlotValues, opened_at: datetime) -
     if not isinstance(gain, int | float) or not isinstance(loss, int | float):
         return None
     return Position(
-        symbol=str(values.get(rule.symbol or "")),
+        symbol=normalize_symbol(str(values.get(rule.symbol or ""))),
         side=side,
         take_profit=float(gain),
         stop_loss=float(loss),

@@ -164,22 +164,22 @@ async def list_position_holders(tx: Tx, scope: Scope, symbols: Sequence[str]) ->
     return [row["agent_id"] for row in rows]
 
 
+async def list_traded_symbols(tx: Tx, scope: Scope, symbols: Sequence[str]) -> set[str]:
+    """Return those of the symbols in which some trade was ever open."""
+    rows = await tx.fetch_all(SQL["traded_symbols"], org_id=scope.org_id, symbols=list(symbols))
+    return {row["symbol"] for row in rows}
+
+
 async def lock_agent_positions(tx: Tx, scope: Scope, symbols: Sequence[str], agent_ids: Sequence[str]) -> list[Run]:
     """Lock and return the open trades of these agents in these markets."""
     owners = {"org_id": scope.org_id, "agent_ids": list(agent_ids)}
     return [_run_from_row(row) for row in await tx.fetch_all(SQL["open_positions"], **owners, symbols=list(symbols))]
 
 
-async def list_decisions(tx: Tx, scope: Scope, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
-    """Return run id, time and headline of the agent's last decisions, newest first."""
-    rows = await tx.fetch_all(SQL["decisions"], org_id=scope.org_id, agent_id=agent_id, most=most)
-    return [(row["run_id"], row["finished_at"], row["headline"] or "") for row in rows]
-
-
-async def list_last_decisions(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, tuple[str, datetime, str]]:
-    """Return run id, time and headline of each agent's last decision, by agent id; agents without one are left out."""
-    rows = await tx.fetch_all(SQL["last_decisions"], org_id=scope.org_id, agent_ids=list(agent_ids))
-    return {row["agent_id"]: (row["run_id"], row["finished_at"], row["headline"] or "") for row in rows}
+async def count_decisions(tx: Tx, scope: Scope) -> dict[str, tuple[int, int]]:
+    """Return by card type how many decisions there are, and how many of them are open."""
+    rows = await tx.fetch_all(SQL["decision_counts"], org_id=scope.org_id)
+    return {row["card_type"]: (int(row["made"]), int(row["open"])) for row in rows}
 
 
 async def list_resolved(tx: Tx, scope: Scope, agent_id: str | None) -> list[EndedDecision]:

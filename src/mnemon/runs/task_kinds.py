@@ -129,7 +129,7 @@ class RunTasks:
         async def read_decisions() -> str:
             """Return the agent's latest decisions as text for its tool."""
             async with self._db.tx(scope.org_id) as reading:
-                return format_review(await list_agent_decisions(reading, scope, agent.id))
+                return format_review(await list_agent_decisions(reading, scope, agent.id, self._cards))
 
         return DecisionReview(read=read_decisions, token=await issue_token(tx, scope, run_id=run.id, agent_id=agent.id))
 

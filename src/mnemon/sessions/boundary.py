@@ -20,11 +20,15 @@ class SessionBoundary:
     """How long a session may be idle before it ends."""
     resume: timedelta = timedelta(hours=6)
     """How soon after its end a session may be resumed."""
+    carry: timedelta = timedelta(days=7)
+    """How soon after its end a session must be resumed to hand on its agent state."""
 
 
 def boundary_from_settings(settings: Settings) -> SessionBoundary:
     """Return the session boundary that the settings configure."""
-    return SessionBoundary(idle=settings.session_boundary, resume=settings.resume_window)
+    return SessionBoundary(
+        idle=settings.session_boundary, resume=settings.resume_window, carry=settings.agent_state_window
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,8 @@ class BeginSession:
 
     resumed_from: str | None
     """The id of the session it resumes; None when it resumes none."""
+    carries_from: str | None = None
+    """That id again where the session's agent state goes on in the new one; None where it ended too long ago."""
 
 
 Placement = ContinueSession | BeginSession
@@ -77,22 +83,35 @@ def place_message(
     A message to a named session that has ended begins a new session that resumes it, however long ago it ended.
     """
     if named is not None:
-        return BeginSession(resumed_from=named.id) if has_ended(named, at, boundary) else ContinueSession(session=named)
+        return (
+            _resume_session(named, at, boundary) if has_ended(named, at, boundary) else ContinueSession(session=named)
+        )
     # Spans may overlap, since they reach back; the later session then gets the message.
     newest_first = sorted(known, key=lambda session: (session.started_at, session.id), reverse=True)
     for session in newest_first:
         if is_in_span(session, at, boundary):
             return ContinueSession(session=session)
-    return BeginSession(resumed_from=_session_to_resume(at, newest_first, boundary))
+    ended = _session_to_resume(at, newest_first, boundary)
+    return _resume_session(ended, at, boundary) if ended else BeginSession(resumed_from=None)
 
 
-def _session_to_resume(at: datetime, newest_first: Sequence[Session], boundary: SessionBoundary) -> str | None:
-    """Return the id of the last session that ended before this time, within the resume window; else None."""
+def _resume_session(ended: Session, at: datetime, boundary: SessionBoundary) -> BeginSession:
+    """Return the placement in a new session that resumes this one, with its agent state if it ended lately."""
+    return BeginSession(resumed_from=ended.id, carries_from=ended.id if hands_on_state(ended, at, boundary) else None)
+
+
+def hands_on_state(earlier: Session, at: datetime, boundary: SessionBoundary) -> bool:
+    """Say whether a session that begins at this time takes over the agent state of the earlier one."""
+    return at - session_end(earlier, boundary) < boundary.carry
+
+
+def _session_to_resume(at: datetime, newest_first: Sequence[Session], boundary: SessionBoundary) -> Session | None:
+    """Return the last session that ended before this time, within the resume window; else None."""
     for session in newest_first:
         gap = at - session_end(session, boundary)
         # A negative gap belongs to a session that began after this time: history is being imported.
         if timedelta(0) <= gap <= boundary.resume:
-            return session.id
+            return session
         if gap > boundary.resume:
             return None
     return None

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from mnemon.clock import format_time
 from mnemon.db.tx import Tx
-from mnemon.layer import LayerItem, LayerRequest
+from mnemon.layer import LayerItem, LayerLine, LayerPart, LayerRequest
 from mnemon.sessions import messages, store
 from mnemon.sessions.boundary import BeginSession, SessionBoundary, place_message
+from mnemon.sessions.sentences import split_sentences
 from mnemon.sessions.summary import SessionSummary
-from mnemon.turn import Role, TurnMessage
+from mnemon.turn import OFFLINE_OPENING, Role, TurnMessage
 
 _TAIL_MESSAGES = 6
 """How many messages of a resumed session are shown verbatim."""
@@ -26,19 +27,24 @@ class SessionPosition:
     """The running session; None when the message would begin one."""
     taken_up: str | None
     """The session that it resumes."""
+    carries_from: str | None = None
+    """That session again if the message would begin one that takes its agent state over."""
 
 
 async def find_position(tx: Tx, request: LayerRequest, boundary: SessionBoundary) -> SessionPosition:
     """Return the session in which the message to be answered is placed, or would be if it came now."""
+    named = None
     if request.session_id is not None:
         found = await store.find_session(tx, request.scope, request.session_id)
-        placed = place_message(request.now, [], boundary, found[0]) if found else BeginSession(resumed_from=None)
+        named = found[0] if found else None
+        placed = place_message(request.now, [], boundary, named)
     else:
         placed = place_message(
             request.now, await store.list_sessions_around(tx, request.scope, request.now, boundary), boundary
         )
     if isinstance(placed, BeginSession):
-        return SessionPosition(session_id=None, taken_up=placed.resumed_from)
+        source = await store.find_state_source(tx, request.scope, placed, named, request.now, boundary)
+        return SessionPosition(session_id=None, taken_up=placed.resumed_from, carries_from=source)
     return SessionPosition(session_id=placed.session.id, taken_up=placed.session.resumed_from)
 
 
@@ -52,9 +58,12 @@ async def conversation_items(tx: Tx, request: LayerRequest, position: SessionPos
     # the spine (4.5), the session summary (5), the rolling summary (6).
     items: list[LayerItem] = []
     if summaries.latest is not None and summaries.latest_id is not None:
-        items.append(LayerItem(text=_format_summary(summaries.latest), sources=(summaries.latest_id,), value=5.0))
+        lines = _summary_lines(summaries.latest)
+        text = "\n".join(line.text for line in lines)
+        items.append(LayerItem(text=text, sources=(summaries.latest_id,), value=5.0, lines=lines))
     if summaries.rolling:
-        items.append(LayerItem(text=f"Summary so far: {summaries.rolling}", value=6.0))
+        text = f"Summary so far: {summaries.rolling}"
+        items.append(LayerItem(text=text, value=6.0, lines=(said_line("Summary so far: ", summaries.rolling),)))
     return (*items, *tail)
 
 
@@ -84,29 +93,39 @@ async def _tail_items(tx: Tx, request: LayerRequest, position: SessionPosition) 
     if position.taken_up is None:
         return []
     latest = await messages.list_recent_messages(tx, request.scope, position.taken_up, most=_TAIL_MESSAGES)
+    # The later messages are worth slightly more, so that the oldest is dropped first.
     return [
-        LayerItem(
-            text=f"Shortly before, {one.speaker} at {format_time(one.at)}: {one.content[:_TAIL_LINE_CHARS]}",
-            sources=(one.message_id,),
-            # The later messages are worth slightly more, so that the oldest is dropped first.
-            value=3.0 + index / 100,
-        )
+        _tail_item(one, 3.0 + index / 100)
         for index, one in enumerate(latest)
-        if one.role is not Role.TOOL and one.content
+        if one.role is not Role.TOOL and one.content and not one.content.startswith(OFFLINE_OPENING)
     ]
 
 
-def _format_summary(summary: SessionSummary) -> str:
+def _tail_item(one: TurnMessage, value: float) -> LayerItem:
+    """Return a message of the resumed session as an item of the prompt."""
+    lead, said = f"Shortly before, {one.speaker} at {format_time(one.at)}: ", one.content[:_TAIL_LINE_CHARS]
+    return LayerItem(
+        text=f"{lead}{said}", sources=(one.message_id,), value=value, lines=(said_line(lead, said),), said_at=one.at
+    )
+
+
+def said_line(lead: str, said: str) -> LayerLine:
+    """Return a line that quotes somebody, sentence by sentence."""
+    return LayerLine(lead=lead, parts=tuple(LayerPart(text=one) for one in split_sentences(said)), joiner=" ")
+
+
+def _summary_lines(summary: SessionSummary) -> tuple[LayerLine, ...]:
     """Return a session's summary as lines of the prompt, without its empty parts."""
-    parts = [f"Last session: {summary.one_liner}"]
-    for name, lines in (
+    named = (
+        ("Last session", [summary.one_liner]),
         ("What mattered", summary.what_mattered),
         ("Left open", summary.open_loops),
         ("Promised", summary.commitments),
         ("People", summary.people),
-    ):
-        if lines:
-            parts.append(f"{name}: {'; '.join(lines)}")
-    if summary.tone:
-        parts.append(f"Tone: {summary.tone}")
-    return "\n".join(parts)
+        ("Tone", [summary.tone]),
+    )
+    return tuple(
+        LayerLine(lead=f"{name}: ", parts=tuple(LayerPart(text=one) for one in lines if one))
+        for name, lines in named
+        if any(lines)
+    )

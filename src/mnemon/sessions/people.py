@@ -118,11 +118,3 @@ async def find_persona(tx: Tx, scope: Scope, persona_id: str) -> Persona | None:
     """Return the persona of this id; None when it has no description and is only a name."""
     row = await tx.fetch_one_or_none(SQL["persona"], org_id=scope.org_id, persona_id=persona_id)
     return None if row is None else from_row(Persona, row, id=row["persona_id"])
-
-
-async def takes_part_in_engagement(tx: Tx, scope: Scope) -> bool:
-    """Say whether the scope's persona contributes to engagement; one without a description, and none at all, does."""
-    if scope.persona_id is None:
-        return True
-    persona = await find_persona(tx, scope, scope.persona_id)
-    return persona is None or persona.engagement is EngagementUse.SHARED

@@ -30,6 +30,26 @@ values (%(org_id)s, %(user_id)s, %(external_id)s, 1, %(now)s)
 on conflict (org_id, user_id) do update set revision = users.revision + 1
 returning revision
 
+-- name: organization_settings
+select engagement, time_zone, instructions, updated_at from organization_settings where org_id = %(org_id)s
+
+-- name: change_organization_settings
+-- What is null stays as it is.
+insert into organization_settings as held (org_id, engagement, time_zone, instructions, updated_at)
+values (%(org_id)s, coalesce(%(engagement)s::text, 'on'), coalesce(%(time_zone)s::text, ''),
+  coalesce(%(instructions)s::text, ''), %(now)s)
+on conflict (org_id) do update set
+  engagement = coalesce(%(engagement)s::text, held.engagement),
+  time_zone = coalesce(%(time_zone)s::text, held.time_zone),
+  instructions = coalesce(%(instructions)s::text, held.instructions),
+  updated_at = excluded.updated_at
+returning engagement, time_zone, instructions, updated_at
+
+-- name: engagement_use
+-- What organization and persona say of the engagement; null where they say nothing.
+select (select engagement from organization_settings where org_id = %(org_id)s) as organization,
+  (select engagement from personas where org_id = %(org_id)s and persona_id = %(persona_id)s::text) as persona
+
 -- name: persona
 select persona_id, name, prompt, engagement, updated_at from personas
 where org_id = %(org_id)s and persona_id = %(persona_id)s
@@ -52,6 +72,20 @@ order by started_at desc, id desc limit 4
 select s.*, u.external_id as user_name from sessions s
 join users u on u.org_id = s.org_id and u.user_id = s.user_id
 where s.org_id = %(org_id)s and s.id = %(id)s and (%(user_id)s::text is null or s.user_id = %(user_id)s)
+
+-- name: heir
+-- The latest of the sessions that resumed this one, or resumed one of those.
+with recursive later as (
+  select org_id, user_id, id from sessions
+  where org_id = %(org_id)s and user_id = %(user_id)s and resumed_from = %(id)s
+  union all
+  select s.org_id, s.user_id, s.id from sessions s
+  join later l on l.org_id = s.org_id and l.user_id = s.user_id and l.id = s.resumed_from
+  where s.org_id = %(org_id)s and s.user_id = %(user_id)s
+)
+select s.* from sessions s join later l on l.org_id = s.org_id and l.user_id = s.user_id and l.id = s.id
+where s.org_id = %(org_id)s and s.user_id = %(user_id)s and (%(before)s::timestamptz is null or s.started_at < %(before)s)
+order by s.started_at desc, s.id desc limit 1
 
 -- name: lock_session
 select * from sessions where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s for update
@@ -393,7 +427,8 @@ from sessions where org_id = %(org_id)s and user_id = user_id
 -- name: session_evidence
 -- The session's messages and tool results with these ids, oldest first: what a claim about the session may cite.
 select m.id, m.role, m.content, m.name, m.at, null::jsonb as result from messages m
-where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.session_id = %(session_id)s and m.id = any(%(ids)s)
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.id = any(%(ids)s)
+  and (m.session_id = %(session_id)s or m.id = any(%(held)s))
 union all
 select r.result ->> 'id', 'tool', '', null, t.at, r.result
 from turns t cross join lateral jsonb_array_elements(t.tool_results) as r (result)

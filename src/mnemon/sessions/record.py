@@ -67,6 +67,7 @@ async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionB
         tool_results=incoming.tool_results,
         intents=incoming.intents,
         message_count=entered.message_count,
+        carries_from=entered.carries_from,
     )
     turns.add_turn(
         tx,
@@ -148,7 +149,10 @@ async def _enter_session(
     placed = place_message(arrival.at, [] if named else known, boundary, named)
     if isinstance(placed, BeginSession):
         await _end_stale_sessions(tx, scope, arrival.at, known, boundary)
+        # Before the new session is there: it is the latest that resumed the named one.
+        source = await store.find_state_source(tx, scope, placed, named, arrival.at, boundary)
         entered = await store.begin_session(tx, scope, arrival, resumed_from=placed.resumed_from)
+        entered = replace(entered, carries_from=source)
     else:
         entered = await store.continue_session(tx, scope, placed.session.id, arrival)
         # The job that closes it is queued already, and postpones itself while the session is active.

@@ -45,8 +45,25 @@ _DONE = re.compile(
     r"resolved|decided|solved|settled|answered|sorted|delivered|bought|fixed|forget about|never ?mind)\b",
     re.IGNORECASE,
 )
-# Not at the start of a sentence, where every word is capitalized.
-_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*")
+_PLACE_WORDS = r"(?:Inc|Ltd|GmbH|Corp|Bank|Street|Airport|Station|Hotel|University|Hospital|School)\b"
+_NAME = rf"([A-ZÀ-Þ][a-zà-ÿ]+\b(?:\s(?!{_PLACE_WORDS})[A-ZÀ-Þ][a-zà-ÿ]+\b)?)(?!\s{_PLACE_WORDS})"
+_KIN = (
+    r"(?:cofounder|co-founder|boss|manager|colleague|coworker|friend|partner|wife|husband|brother|sister|mother|father"
+    r"|mom|mum|dad|son|daughter|neighbou?r|doctor|dentist|coach|client|teacher|cousin|aunt|uncle|niece|nephew|roommate"
+    r"|fianc[ée]e?|girlfriend|boyfriend|grandmother|grandfather|grandma|grandpa|therapist|lawyer|landlord|kid|baby)"
+)
+_PERSON_NAMED = re.compile(
+    rf"\b(?:met|meet|meeting|called|call|calling|told|tell|asked|ask|thanked|thank|emailed|texted|text|visited|visit"
+    rf"|married|marry|hired|hire|paid|pay|invited|invite|miss|helped|help|remind|saw|introduced me to|talked to|talk to"
+    rf"|spoke to|speak to"
+    r"|(?!integrat|account|pay|bank|api\b|contract|subscri|sign|deal|log|api\b|flew|fly|insur|stor|host)\w+ with)"
+    rf"\s{_NAME}"
+    rf"|\b(?:[Mm]y|[Oo]ur|[Hh]is|[Hh]er|[Tt]heir)\s(?:\w+\s)?{_KIN},?\s(?:is\s|called\s)?{_NAME}"
+    rf"|\b{_NAME}(?:,| is| was| and I| said| says| told| thinks| wants| called| asked| asks| loves| lives| works)"
+    rf"\s(?:my|our|his|her)\s(?:\w+\s)?{_KIN}\b"
+    rf"|\b{_NAME}\s(?:said|says|told|thinks|asked|asks|called me|and I|lives|works (?:at|for|as)|promised"
+    r"|agreed|will)\b"
+)
 # `(?<!\s)` lets a match begin only at the start of a run of white space: otherwise a long run takes quadratic time.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|(?<!\s)\s*\n\s*|(?<=;)\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -116,14 +133,18 @@ def has_ended_topic(ended: Iterable[frozenset[str]], sentence: str) -> bool:
 
 
 @reads_outside_text
-def find_names(texts: Iterable[str]) -> list[str]:
-    """Return the capitalized names within the texts' sentences, in order of appearance, each once."""
+def find_people(texts: Iterable[str]) -> list[str]:
+    """Return the people whom the texts' sentences name, in order of appearance, each once.
+
+    A capital alone tells no person from a town or a company: what is said of them, or done with them, has to.
+    """
     found: dict[str, None] = {}
     for text in texts:
         for sentence in split_sentences(text):
-            for match in _NAME.finditer(sentence):
-                if match[0].split()[0] not in NOT_NAMES:
-                    found.setdefault(match[0])
+            for match in _PERSON_NAMED.finditer(sentence):
+                name = next(filter(None, match.groups()))
+                if name.split()[0] not in NOT_NAMES:
+                    found.setdefault(name)
     return list(found)
 
 

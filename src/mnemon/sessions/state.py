@@ -14,8 +14,11 @@ SQL = load_statements("mnemon.sessions")
 async def load_session_state(tx: Tx, scope: Scope) -> SessionState | None:
     """Return the session state of this person and persona; None before their first message."""
     row = await tx.fetch_one_or_none(SQL["session_state"], **_state_key(scope))
-    if row is None:
-        return None
+    return None if row is None else session_state_from_row(row)
+
+
+def session_state_from_row(row: Row) -> SessionState:
+    """Return a row of `session_states` as a SessionState."""
     error = row["last_rolling_error"]
     curator = CuratorState(last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"])
     return from_row(SessionState, row, curator=curator, last_rolling_error=RollingError(**error) if error else None)
@@ -76,10 +79,10 @@ async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -
 async def list_rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[RollingSummary]:
     """Return up to `most` rolling summaries, newest first, that cover fewer than `before` messages."""
     rows = await tx.fetch_all(SQL["rolling_summaries"], **_state_key(scope), before=before, most=most)
-    return [_summary_from_row(row) for row in rows]
+    return [summary_from_row(row) for row in rows]
 
 
-def _summary_from_row(row: Row) -> RollingSummary:
+def summary_from_row(row: Row) -> RollingSummary:
     """Return a row of `rolling_summaries` as a RollingSummary."""
     return from_row(RollingSummary, row)
 

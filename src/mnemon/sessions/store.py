@@ -9,7 +9,7 @@ from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
-from mnemon.sessions.boundary import SessionBoundary
+from mnemon.sessions.boundary import BeginSession, SessionBoundary, hands_on_state, has_ended
 from mnemon.sessions.session import EndedBy, Session
 from mnemon.sessions.summary import SessionSummary
 
@@ -37,6 +37,41 @@ async def find_session(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, 
         return None
     owner = Scope(org_id=scope.org_id, user_id=row["user_id"], persona_id=row["persona_id"])
     return session_from_row(row), owner
+
+
+async def follow_conversation(tx: Tx, scope: Scope, named: Session, at: datetime, boundary: SessionBoundary) -> Session:
+    """Return the session in which the named one's conversation is at this time: itself until it ends, then its heir."""
+    if not has_ended(named, at, boundary):
+        return named
+    row = await _heir_row(tx, scope, named.id, before=at + boundary.idle)
+    return named if row is None else session_from_row(row)
+
+
+async def find_state_source(
+    tx: Tx, scope: Scope, placed: BeginSession, named: Session | None, at: datetime, boundary: SessionBoundary
+) -> str | None:
+    """Return the session whose agent state a new session takes over; None for none.
+
+    That is the one it resumes. A caller may go on naming an ended session, though, and begin a new one with each
+    message: then it is the latest of those.
+    """
+    if named is None:
+        return placed.carries_from
+    latest = await follow_conversation(tx, scope, named, at, boundary)
+    return latest.id if hands_on_state(latest, at, boundary) else None
+
+
+async def find_heir(tx: Tx, scope: Scope, session_id: str) -> str | None:
+    """Return the id of the latest session that resumed this one, directly or by others; None where none did."""
+    row = await _heir_row(tx, scope, session_id, before=None)
+    return None if row is None else str(row["id"])
+
+
+async def _heir_row(tx: Tx, scope: Scope, session_id: str, *, before: datetime | None) -> Row | None:
+    """Return the row of the latest session that resumed this one and began before a time; None where none did."""
+    return await tx.fetch_one_or_none(
+        SQL["heir"], org_id=scope.org_id, user_id=scope.user, id=session_id, before=before
+    )
 
 
 async def list_sessions(
@@ -85,6 +120,8 @@ class EnteredSession:
     """The turn's position in it."""
     message_count: int
     """The number of messages the person has ever sent to this persona."""
+    carries_from: str | None = None
+    """The ended session whose agent state goes on in this one, which the turn began; None otherwise."""
 
 
 async def begin_session(tx: Tx, scope: Scope, arrival: TurnArrival, *, resumed_from: str | None) -> EnteredSession:

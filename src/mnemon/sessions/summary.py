@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mnemon.evidence.derived import SourceTexts
 from mnemon.llm.answer_schema import TEXT, closed_object, list_of, titled
-from mnemon.sessions.sentences import OpenKind, find_names, open_kind, split_sentences, truncate_text
+from mnemon.sessions.sentences import OpenKind, content_words, find_people, open_kind, split_sentences, truncate_text
 from mnemon.turn import Role, TurnMessage
 from mnemon.untrusted_text import reads_outside_text
 
@@ -26,6 +26,8 @@ SUMMARY_PROMPT = (
 )
 _LINE_CHARS = 200
 _MOST_LINES = 5
+_FEWEST_WORDS_TOLD = 2
+"""Words with meaning of a sentence that tells what a session was about: "Hi again." does not."""
 _SUPPORTED_SHARE = 0.5
 """The share of a line's words that must be the messages' own."""
 _WARM_WORDS = "thanks thank great love happy excited glad wonderful awesome yay proud relieved"
@@ -117,12 +119,13 @@ def summarize_by_rule(messages: Sequence[TurnMessage]) -> SessionSummary:
     statements = [line for line, its in zip(sentences, kinds, strict=True) if its is not OpenKind.QUESTION]
     weightiest = sorted(statements or sentences, key=lambda line: -min(len(line), _LINE_CHARS))[:3]
     unanswered = by_kind[OpenKind.QUESTION][-2:]
+    told = [line for line in statements if len(content_words(line)) >= _FEWEST_WORDS_TOLD]
     return SessionSummary(
-        one_liner=truncate_text((statements or sentences or ["Nothing was said."])[0], _LINE_CHARS),
+        one_liner=truncate_text((told or statements or sentences or ["Nothing was said."])[0], _LINE_CHARS),
         what_mattered=[line for line in sentences if line in weightiest],
         open_loops=unanswered,
         commitments=by_kind[OpenKind.COMMITMENT],
-        people=find_names(sentences),
+        people=find_people(sentences),
         tone=_guess_tone(sentences),
     ).with_limits()
 

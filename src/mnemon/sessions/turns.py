@@ -272,14 +272,22 @@ async def add_tool_results(
 
 
 async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
-    """Load the messages of a row of `turns` and return both as a StoredTurn."""
-    scope = Scope(org_id=row["org_id"], user_id=row["user_id"], persona_id=row["persona_id"])
-    turn_messages = await messages.list_turn_messages(tx, scope, row["id"])
+    """Return a row of `turns` as a turn with its messages, which are read with a statement of their own."""
+    return stored_turn_from_row(row, await messages.list_turn_messages(tx, _scope_of_row(row), row["id"]))
+
+
+def _scope_of_row(row: Row) -> Scope:
+    """Return the organization, person and persona of a row of `turns`."""
+    return Scope(org_id=row["org_id"], user_id=row["user_id"], persona_id=row["persona_id"])
+
+
+def stored_turn_from_row(row: Row, turn_messages: tuple[TurnMessage, ...]) -> StoredTurn:
+    """Return a row of `turns` with its messages as a turn."""
     turn = Turn(
         id=row["id"],
         session_id=row["session_id"],
         seq=row["seq"],
-        scope=scope,
+        scope=_scope_of_row(row),
         user_name=row["user_name"],
         at=row["at"],
         messages=turn_messages,
@@ -301,13 +309,21 @@ async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
 
 
 async def find_evidence(
-    tx: Tx, scope: Scope, session_id: str, ids: Sequence[str]
+    tx: Tx, scope: Scope, session_id: str, ids: Sequence[str], *, held: Sequence[str] = ()
 ) -> tuple[tuple[TurnMessage, ...], tuple[tuple[ToolOutcome, datetime], ...]]:
-    """Return the session's messages, and its tool results with the times of their turns, that have these ids."""
+    """Return the session's messages, and its tool results with the times of their turns, that have these ids.
+
+    Messages with an id in `held` may be of an earlier session, whose state this one took over.
+    """
     if not ids:
         return (), ()
     rows = await tx.fetch_all(
-        SQL["session_evidence"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, ids=list(ids)
+        SQL["session_evidence"],
+        org_id=scope.org_id,
+        user_id=scope.user,
+        session_id=session_id,
+        ids=list(ids),
+        held=list(held),
     )
     said = tuple(messages.message_from_row(row) for row in rows if row["result"] is None)
     results = tuple((outcome_from_json(row["result"]), row["at"]) for row in rows if row["result"] is not None)

@@ -1,6 +1,6 @@
-"""`get_context`, `forget`, `get_engagement` and `get_my_decisions`.
+"""`get_context`, `forget`, `get_state`, `get_engagement` and `get_my_decisions`.
 
-The first three do their work in rooms that this one may not import, so the function they call is passed in where
+The first two do their work in packages that this one may not import, so the function they call is passed in where
 they are served.
 """
 
@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from mnemon.agentstate.state import STATE_ADAPTER
+from mnemon.agentstate.store import load_state
 from mnemon.clock import format_time
 from mnemon.db.tx import Tx
-from mnemon.errors import NotAllowed
+from mnemon.engagement.reading import load_tool_view
+from mnemon.errors import Invalid, NotAllowed
+from mnemon.runs.card import CardTypes
 from mnemon.runs.decisions import list_agent_decisions
 from mnemon.tool import Arguments, Caller, NoArguments, ToolReply
+from mnemon.tools.expectations import NAME_SESSION
 
 ReadContext = Callable[[Tx, Caller, str, np.ndarray | None, int | None], Awaitable[dict[str, Any]]]
 """Returns the context pack for a query as JSON; takes transaction, caller, query, its vector, budget in tokens."""
 ForgetMemory = Callable[[Tx, Caller, str], Awaitable[dict[str, Any]]]
 """Forgets a memory and returns the receipt as JSON; takes transaction, caller, memory id."""
-ReadEngagement = Callable[[Tx, Caller], Awaitable[dict[str, Any] | None]]
-"""Returns the engagement as JSON; None before the first session."""
 
 
 class GetContextArguments(Arguments):
@@ -86,6 +89,30 @@ class Forget:
         return ToolReply(content=receipt, ids=(arguments.id,), types=("memory",), count=1)
 
 
+class GetState:
+    """The tool that returns the session's agent state."""
+
+    name = "get_state"
+    description = (
+        "All of your agent state in this session: what you expect of actions and how they came out, open questions and "
+        "tasks, assumptions, known entities. Your instructions show the most pressing part of it."
+    )
+    arguments: type[Arguments] = NoArguments
+    needs = "agent-state:read"
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: the tool `get_state` needs no embedding."""
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """Return the agent state of the session as JSON; raise Invalid without a session."""
+        if caller.session_id is None:
+            raise Invalid(f"Agent state belongs to a session. {NAME_SESSION}", code="no_session")
+        held = await load_state(tx, caller.scope, caller.session_id)
+        state = STATE_ADAPTER.dump_python(held.state, mode="json", by_alias=True, exclude_none=True)
+        return ToolReply(content={"agent_state": state}, reports=False)
+
+
 class GetEngagement:
     """The tool that returns the beliefs about the organization."""
 
@@ -94,17 +121,13 @@ class GetEngagement:
     arguments: type[Arguments] = NoArguments
     needs = "engagement:read"
 
-    def __init__(self, read: ReadEngagement) -> None:
-        """Make the tool `get_engagement` with the function that reads the engagement."""
-        self._read = read
-
     def text_to_embed(self, arguments: Arguments) -> str | None:
         """Return None: the tool `get_engagement` needs no embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """Return the organization's current engagement as JSON."""
-        return ToolReply(content={"engagement": await self._read(tx, caller)}, reports=False)
+        return ToolReply(content={"engagement": await load_tool_view(tx, caller.scope)}, reports=False)
 
 
 class GetMyDecisionsArguments(Arguments):
@@ -121,6 +144,10 @@ class GetMyDecisions:
     arguments: type[Arguments] = GetMyDecisionsArguments
     needs = "agents:read"
 
+    def __init__(self, cards: CardTypes) -> None:
+        """Make the tool `get_my_decisions` with the card types, which say what a decision is about."""
+        self._cards = cards
+
     def text_to_embed(self, arguments: Arguments) -> str | None:
         """Return None: the tool `get_my_decisions` needs no embedding."""
         return None
@@ -132,6 +159,6 @@ class GetMyDecisions:
             raise NotAllowed(
                 "Only an agent's own run can ask for its decisions: use the token of the run.", code="not_an_agent"
             )
-        found = await list_agent_decisions(tx, caller.scope, caller.agent_id, limit=arguments.limit)
+        found = await list_agent_decisions(tx, caller.scope, caller.agent_id, self._cards, limit=arguments.limit)
         shown = [{**asdict(one), "at": format_time(one.at)} for one in found]
         return ToolReply(content={"decisions": shown}, count=len(shown), ids=tuple(one.run_id for one in found))

@@ -8,9 +8,10 @@ from mnemon.errors import Invalid
 from mnemon.tool import Arguments, Caller, ToolReply
 from mnemon.turn import DependencyPatch, EntityPatch, Intent
 
-_NAME_SESSION = (
+NAME_SESSION = (
     "Name it in the MCP server's address (`/mcp?userId=…&sessionId=…`), or start `mnemon mcp` with `--session`."
 )
+"""What to do where a tool needs a session and none is named."""
 
 
 class ExpectArguments(Arguments):
@@ -64,7 +65,7 @@ class Expect:
         """
         assert isinstance(arguments, ExpectArguments)
         if caller.session_id is None:
-            raise Invalid(f"An expectation belongs to a session. {_NAME_SESSION}", code="no_session")
+            raise Invalid(f"An expectation belongs to a session. {NAME_SESSION}", code="no_session")
         content = {"expecting": arguments.expected_outcome, "of": arguments.action}
         # Not reported as a result: the expectation must not be checked against its own announcement.
         return ToolReply(content=content, intents=(arguments.as_intent(),), reports=False)
@@ -127,7 +128,7 @@ class ReportResult:
         """
         assert isinstance(arguments, ReportResultArguments)
         if caller.session_id is None:
-            raise Invalid(f"A result belongs to a session. {_NAME_SESSION}", code="no_session")
+            raise Invalid(f"A result belongs to a session. {NAME_SESSION}", code="no_session")
         return ToolReply(
             content={"reported": arguments.action, "expectation": None},
             action=arguments.action,

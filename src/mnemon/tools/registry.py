@@ -10,6 +10,7 @@ from mnemon.agentstate.journal import RecordedResults, StateUpdate, record_inten
 from mnemon.agentstate.settlement import verdict_json
 from mnemon.db.tx import Tx
 from mnemon.errors import NotAllowed
+from mnemon.runs.card import CardTypes
 from mnemon.tool import Arguments, Caller, Tool, ToolReply
 from mnemon.tools.context import (
     Forget,
@@ -17,14 +18,21 @@ from mnemon.tools.context import (
     GetContext,
     GetEngagement,
     GetMyDecisions,
+    GetState,
     ReadContext,
-    ReadEngagement,
 )
 from mnemon.tools.expectations import Expect, ReportResult
 from mnemon.tools.memory import ListTodos, Recall, Remember
 from mnemon.turn import ToolOutcome
 
-_CHAT_TOOLS: tuple[Tool, ...] = (Expect(), Recall(), Remember(), ListTodos())
+_CHAT_TOOLS: tuple[Tool, ...] = (
+    Expect(),
+    Recall(),
+    Remember(),
+    ListTodos(),
+    GetState(),
+    GetEngagement(),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +55,14 @@ def expect_beside(callers: Collection[str]) -> Mapping[str, Tool]:
     return {} if not callers or expect.name in callers else {expect.name: expect}
 
 
-def all_tools(*, context: ReadContext, forget: ForgetMemory, engagement: ReadEngagement) -> Mapping[str, Tool]:
-    """Return every tool by name, for servers such as MCP; three need functions of other packages, given here."""
+def all_tools(*, context: ReadContext, forget: ForgetMemory, cards: CardTypes) -> Mapping[str, Tool]:
+    """Return every tool by name, for servers such as MCP; two need functions of other packages, given here."""
     tools: tuple[Tool, ...] = (
         *_CHAT_TOOLS,
         ReportResult(),
-        GetMyDecisions(),
+        GetMyDecisions(cards),
         GetContext(context),
         Forget(forget),
-        GetEngagement(engagement),
     )
     return {tool.name: tool for tool in tools}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.entities.aliases import Aliases
+from mnemon.memory.entities.aliases import Aliases, AliasLink
 
 keys = st.sampled_from([f"person:{letter}" for letter in "abcdefg"])
 merges = st.lists(st.tuples(keys, keys), max_size=12)
@@ -82,3 +82,35 @@ def test_resolving_ends_and_is_stable(pairs: list[tuple[str, str]], key: str) ->
     root = aliases.resolve(key)
     assert aliases.resolve(root) == root
     assert set(aliases.member_keys(key)) >= {key, root}
+
+
+class CountedLinks(dict[str, AliasLink]):
+    """Links that count how often they are asked for."""
+
+    asked = 0
+
+    def __contains__(self, key: object) -> bool:
+        self.asked += 1
+        return super().__contains__(key)
+
+
+def link(alias: str, target: str) -> AliasLink:
+    return AliasLink(alias=alias, target=target, asked_from=alias, merge_id="mrg")
+
+
+def test_a_long_chain_is_followed_once() -> None:
+    def asked(length: int) -> int:
+        links = CountedLinks({f"k{n}": link(f"k{n}", f"k{n + 1}") for n in range(length)})
+        aliases = Aliases(links)
+        assert {aliases.resolve(f"k{n}") for n in range(length)} == {f"k{length}"}
+        assert len(aliases.member_keys("k0")) == length + 1
+        return links.asked
+
+    assert asked(4_000) <= 4.2 * asked(1_000)
+
+
+def test_a_circle_which_no_merge_makes_ends() -> None:
+    aliases = Aliases.from_links([link("a", "b"), link("b", "a")])
+    assert aliases.resolve("a") == aliases.resolve("b")
+    assert set(aliases.member_keys("a")) == {"a", "b"}
+    assert aliases.link_to_undo("a", "b") is None

@@ -210,6 +210,12 @@ async def _(stage: Stage) -> Call:
     return Call(method="PUT", path="/api/personas/coach", json=body)
 
 
+@asking("PATCH /api/organization")
+async def _(stage: Stage) -> Call:
+    body = {"engagement": "off", "timeZone": "Europe/Berlin", "instructions": "Answer briefly."}
+    return Call(method="PATCH", path="/api/organization", json=body)
+
+
 @asking("POST /api/engagement/hypotheses/{hypothesis_id}/resolve")
 async def _(stage: Stage) -> Call:
     held, against = await doubted_claim(stage)

@@ -191,6 +191,11 @@ async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     return "/settings/personas", {"id": "coach", "name": "Coach", "prompt": "You are patient."}
 
 
+@form("/settings/organization")
+async def _(stage: Stage) -> tuple[str, dict[str, str]]:
+    return "/settings/organization", {"engagement": "off", "time_zone": "Europe/Berlin", "instructions": "Be brief."}
+
+
 @form("/settings/privacy/forget")
 async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     await told_turn(stage)

@@ -11,7 +11,7 @@ from mnemon.access.organizations import list_organizations
 from mnemon.cli.checkup.check import Check, fail, fail_from_error, ok, warn
 from mnemon.cli.checkup.ledger_file import check_ledger_file
 from mnemon.clock import Clock, SystemClock
-from mnemon.db.connect import check_server, explain_error, open_connection, parse_target
+from mnemon.db.connect import check_server, describe_target, explain_error, open_connection
 from mnemon.db.database import Database
 from mnemon.db.embedded.creation import check_cluster
 from mnemon.db.embedded.data_dir import ClusterPaths
@@ -94,7 +94,7 @@ async def check_postgres(connection: psycopg.AsyncConnection, url: str) -> Check
     if (refusal := await _check_writable(connection)) is not None:
         return refusal
     version = connection.info.server_version
-    target = parse_target(url)
+    target = describe_target(url)
     place = target.place if target else "the URL"
     return ok("database", f"PostgreSQL {version // 10000}.{version % 10000} answers at {place} in {took:.1f} ms.")
 

@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 
 import httpx2
 
+from mnemon.event_loop import with_pauses
+from mnemon.llm.completions.decompression import decoder_for
 from mnemon.llm.completions.request import RequestEncoder
 from mnemon.llm.completions.response import parse_completion, parse_rejection
 from mnemon.llm.completions.server import CompletionsServer, resolve_server
@@ -21,6 +23,8 @@ _MAX_ANSWER_BYTES = 8 * 1024 * 1024
 """Largest body of a whole answer or an error."""
 _MAX_STREAM_BYTES = 64 * 1024 * 1024
 """Largest streamed body: an event of 300 bytes for every character of the longest reply."""
+_PIECES_BETWEEN_PAUSES = 16
+"""Unpacked pieces of one chunk between two pauses for other tasks: 1 MB."""
 _DRAIN_TIMEOUT_S = 0.2
 """Seconds to wait for the end of a body after `[DONE]`. Only when read to its end is a connection reused."""
 _MIN_SECRET_LENGTH = 8
@@ -140,13 +144,16 @@ async def _read_body(response: httpx2.Response) -> bytes:
 
 
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
-    """Yield the response's bytes as they arrive; raise UnusableAnswer if there are more than `most`."""
+    """Yield the response's body, decompressed, as it arrives; raise UnusableAnswer once it exceeds `most` bytes."""
     received = 0
-    async for chunk in response.aiter_bytes():
-        received += len(chunk)
-        if received > most:
-            raise UnusableAnswer(f"it is longer than {most:,} bytes")
-        yield chunk
+    decoder = decoder_for(response.headers.get("content-encoding", ""))
+    # Not the client's own decoding: it unpacks a chunk in one step, and the event loop would wait for megabytes.
+    async for sent in response.aiter_raw():
+        async for chunk in with_pauses(decoder.decode(sent), _PIECES_BETWEEN_PAUSES):
+            received += len(chunk)
+            if received > most:
+                raise UnusableAnswer(f"it is longer than {most:,} bytes")
+            yield chunk
 
 
 async def _drain_stream(arriving: AsyncIterator[bytes]) -> None:

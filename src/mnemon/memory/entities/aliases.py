@@ -6,6 +6,7 @@ split(key, from)    removes exactly that link, so everything reads as before the
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
@@ -39,15 +40,35 @@ class Aliases:
 
     def resolve(self, key: str) -> str:
         """Return the entity key that a stored key is resolved to, through all merges."""
-        while key in self.links:
-            key = self.links[key].target
-        return key
+        return self._roots.get(key, key)
+
+    @cached_property
+    def _roots(self) -> Mapping[str, str]:
+        """The root of every alias, found in one pass over the links: a chain of merges may be long."""
+        roots: dict[str, str] = {}
+        for alias in self.links:
+            path, key = [], alias
+            while key in self.links and key not in roots:
+                roots[key] = key  # while it is on the path, so that links in a circle, which no merge makes, end too
+                path.append(key)
+                key = self.links[key].target
+            roots.update(dict.fromkeys(path, roots.get(key, key)))
+        return roots
 
     def member_keys(self, key: str) -> tuple[str, ...]:
         """Return every stored key that means the same entity as this key: the root first, then by name."""
         root = self.resolve(key)
+        return (root, *self._members.get(root, ()))
+
+    @cached_property
+    def _members(self) -> Mapping[str, tuple[str, ...]]:
+        """The other keys of every root, by name."""
+        members: dict[str, list[str]] = {}
         known = set(self.links) | {link.target for link in self.links.values()}
-        return (root, *sorted(one for one in known if one != root and self.resolve(one) == root))
+        for key in sorted(known):
+            if (root := self.resolve(key)) != key:
+                members.setdefault(root, []).append(key)
+        return {root: tuple(keys) for root, keys in members.items()}
 
     def link_for(self, source: str, into: str, merge_id: str, made_by: Literal["person", "rule"]) -> AliasLink | None:
         """Return the link that merging two entity keys would add; None if both are one entity already."""
@@ -78,11 +99,11 @@ class Aliases:
 
     def _link_path(self, key: str) -> list[AliasLink]:
         """Return the links from an entity key up to its root."""
-        path = []
-        while key in self.links:
-            path.append(self.links[key])
+        path: dict[str, AliasLink] = {}
+        while key in self.links and key not in path:
+            path[key] = self.links[key]
             key = self.links[key].target
-        return path
+        return list(path.values())
 
     def without_link(self, link: AliasLink) -> "Aliases":
         """Return the person's aliases as if this link had never been made."""

@@ -12,6 +12,7 @@ from mnemon.jobs.kind import Attempt, JobKind
 from mnemon.memory.entities import store
 from mnemon.memory.entities.aliases import Aliases, AliasLink
 from mnemon.memory.entities.matching import PairVerdict, judge_pair
+from mnemon.memory.entities.merged_values import remove_link, store_link
 from mnemon.memory.entities.overview import match_candidates
 from mnemon.memory.entities.proposals import MergeProposal, propose_merges
 from mnemon.memory.upkeep.schedule import MATCH_ENTITIES
@@ -32,41 +33,43 @@ class MergeResult:
 
 
 async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeResult:
-    """Merge two entities by hand under the key `into` if possible; nothing stored changes except the alias.
+    """Merge two entities by hand under the key `into` if possible.
+
+    Nothing stored changes except the alias, and of two values of one attribute the earlier is set aside.
 
     Raises Invalid if both keys are the same, NotFound if one is not known.
     """
     if source == into:
         raise Invalid("An entity cannot be merged with itself. Name two different keys.", code="same_entity")
-    await bump_revision(tx, scope)
+    revision = await bump_revision(tx, scope)
     aliases = await _load_aliases_for(tx, scope, source, into)
     existing = aliases.links.get(into)
     if existing and existing.made_by == "rule" and aliases.resolve(source) == existing.target:
         # The rule merged the same two in the other direction; the person's choice of the remaining key has precedence.
-        await _remove_link(tx, scope, existing)
+        await remove_link(tx, scope, existing, revision=revision)
         aliases = aliases.without_link(existing)
     link = aliases.link_for(source, into, tx.new_id("mrg"), "person")
     if link:
-        await _store_link(tx, scope, link, ("asked for",))
-        await store.allow_together(tx, scope, source, into)
         aliases = aliases.with_link(link)
+        await store_link(tx, scope, link, ("asked for",), aliases, revision=revision)
+        await store.allow_together(tx, scope, source, into)
     key, *others = aliases.member_keys(into)
     return MergeResult(key=key, aliases=tuple(others), changed=link is not None)
 
 
-async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLink:
-    """Undo the merge that made two entities one, so that the rule does not repeat it; return the removed link.
+async def split_entities(tx: Tx, scope: Scope, key: str, other: str) -> AliasLink:
+    """Take back the merge of two entity keys, for good, and the values it set aside; return the removed link.
 
     Raises Conflict if they are not merged, NotFound if a key is not known.
     """
-    await bump_revision(tx, scope)
-    aliases = await _load_aliases_for(tx, scope, source, key)
-    link = aliases.link_to_undo(key, source)
+    revision = await bump_revision(tx, scope)
+    aliases = await _load_aliases_for(tx, scope, other, key)
+    link = aliases.link_to_undo(key, other)
     if link is None:
         raise Conflict(
-            f"{source} is not merged with {key}. `GET /api/entities/{key}` lists its aliases.", code="not_merged"
+            f"{other} is not merged with {key}. `GET /api/entities/{key}` lists its aliases.", code="not_merged"
         )
-    await _remove_link(tx, scope, link)
+    await remove_link(tx, scope, link, revision=revision)
     # Otherwise the job would merge the pair again at the next mention.
     await _remember_split(tx, scope, link)
     return link
@@ -80,7 +83,7 @@ async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]
     clear = [one for one in proposals if one.judgement.verdict is PairVerdict.MERGE]
     if not clear or await lock_person(tx, scope) is None:
         return 0
-    await bump_revision(tx, scope)
+    revision = await bump_revision(tx, scope)
     aliases = await store.load_aliases(tx, scope)
     apart = await store.pairs_kept_apart(tx, scope)
     merged = 0
@@ -88,8 +91,8 @@ async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]
         link = aliases.link_for(proposal.source, proposal.into, tx.new_id("mrg"), "rule")
         if link is None or _is_kept_apart(link, aliases, apart):
             continue
-        await _store_link(tx, scope, link, proposal.judgement.reasons)
         aliases = aliases.with_link(link)
+        await store_link(tx, scope, link, proposal.judgement.reasons, aliases, revision=revision)
         merged += 1
     return merged
 
@@ -110,24 +113,13 @@ async def _load_aliases_for(tx: Tx, scope: Scope, *keys: str) -> Aliases:
     return aliases
 
 
-async def _store_link(tx: Tx, scope: Scope, link: AliasLink, reasons: tuple[str, ...]) -> None:
-    """Insert an alias and write the merge to the log, with its reasons."""
-    await store.add_link(tx, scope, link)
-    await store.log_merge(tx, scope, link, reasons)
-
-
-async def _remove_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """Delete an alias and log the split of its two entities."""
-    await store.delete_link(tx, scope, link)
-    await store.log_split(tx, scope, link.merge_id)
-
-
 async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
     """Record the split pairs that the rule would merge again as kept apart."""
     known = {one.key: one for one in match_candidates(await store.list_mentions(tx, scope))}
     for one in {link.alias, link.asked_from}:
         pair = known.get(one), known.get(link.target)
-        if pair[0] and pair[1] and judge_pair(pair[0], pair[1]).verdict is PairVerdict.MERGE:
+        merges = pair[0] and pair[1] and judge_pair(pair[0], pair[1]).verdict is PairVerdict.MERGE
+        if merges or link.made_by == "rule":
             await store.keep_apart(tx, scope, one, link.target)
 
 

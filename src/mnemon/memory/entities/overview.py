@@ -87,7 +87,7 @@ def _label_of(key: str, memories: Sequence[StoredMemory], aliases: Aliases) -> s
     # A less trusted source must not choose the name under which the person sees an entity.
     top = highest_trust([m.trust for m in memories])
     memories = [m for m in memories if m.trust is top]
-    own = [m.entity_label for m in memories if m.entity_label and m.entity_refs[0] == key]
+    own = [label for m in memories if (label := m.label_of(key))]
     other = [m.entity_label for m in memories if m.entity_label and aliases.resolve(m.entity_refs[0]) == key]
     return (own or other or [split_key(key)[1].replace("_", " ")])[-1]
 

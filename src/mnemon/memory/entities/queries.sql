@@ -17,6 +17,12 @@ values (%(org_id)s, %(user_id)s, %(id)s, %(source)s, %(target)s, %(made_by)s, %(
 update entity_merges set split_at = %(now)s
 where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s;
 
+-- name: global_refs
+-- Whom and what the memories mention that every persona may see, the first mentioned first.
+select entity_refs from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is null and status = 'ACTIVE' and entity_refs <> '{}'
+order by created_at, id;
+
 -- name: merges
 -- The log, newest first.
 select id, source, target, made_by, reasons, at, split_at from entity_merges

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from mnemon.db.rows import from_row
 from mnemon.db.statements import load_statements
-from mnemon.db.tx import Tx
+from mnemon.db.tx import Row, Tx
 from mnemon.memory.entities.aliases import Aliases, AliasLink
 from mnemon.memory.memory import StoredMemory
 from mnemon.memory.store import memory_of
@@ -39,7 +40,12 @@ class MergeLogEntry:
 async def load_aliases(tx: Tx, scope: Scope) -> Aliases:
     """Return every merge of entities in force for the person."""
     rows = await tx.fetch_all(SQL["links"], **scope.owner_params)
-    return Aliases.from_links(AliasLink(**row) for row in rows)
+    return Aliases.from_links(map(link_from_row, rows))
+
+
+def link_from_row(row: Row) -> AliasLink:
+    """Return a row of `entity_aliases` as an AliasLink."""
+    return from_row(AliasLink, row)
 
 
 async def add_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
@@ -92,6 +98,11 @@ async def list_mentions(tx: Tx, scope: Scope) -> list[EntityMention]:
     """Return the active memories with an entity that the scope's persona may see, oldest first."""
     rows = await tx.fetch_all(SQL["spoken_of"], **scope.owner_params, persona_id=scope.persona_id)
     return [EntityMention(memory=memory_of(row), turns=frozenset(row["turns"])) for row in rows]
+
+
+async def global_entity_refs(tx: Tx, scope: Scope) -> list[tuple[str, ...]]:
+    """Return the entity keys of the person's memories that every persona may see, the oldest first."""
+    return [tuple(row["entity_refs"]) for row in await tx.fetch_all(SQL["global_refs"], **scope.owner_params)]
 
 
 async def all_entity_refs(tx: Tx, scope: Scope) -> list[tuple[str, ...]]:

@@ -81,6 +81,7 @@ join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.model =
   and e.id = s.id
 where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s
   and s.content <> ''
+  and not (s.role = 'assistant' and starts_with(s.content, 'No language model is connected, so this is memory alone'))
 order by e.vector <=> %(vector)s::halfvec, s.id
 limit %(most)s;
 
@@ -89,6 +90,7 @@ select s.*, null::float8 as similarity
 from messages s
 where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s
   and s.content <> ''
+  and not (s.role = 'assistant' and starts_with(s.content, 'No language model is connected, so this is memory alone'))
   and not exists (
     select from embeddings e
     where e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s and e.kind = 'message' and e.id = s.id);
@@ -100,7 +102,9 @@ from messages s
 left join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s
   and e.kind = 'message' and e.id = s.id
 where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s
-  and s.content <> '' and (%(as_of)s::timestamptz is null or s.at <= %(as_of)s::timestamptz);
+  and s.content <> ''
+  and not (s.role = 'assistant' and starts_with(s.content, 'No language model is connected, so this is memory alone'))
+  and (%(as_of)s::timestamptz is null or s.at <= %(as_of)s::timestamptz);
 
 -- name: not_weighed
 -- What recall may not use now, for this persona or at that time; nearest first.
@@ -150,7 +154,8 @@ from messages s
 left join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s
   and e.kind = 'message' and e.id = s.id
 where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s::text
-  and s.content <> '';
+  and s.content <> ''
+  and not (s.role = 'assistant' and starts_with(s.content, 'No language model is connected, so this is memory alone'));
 
 -- name: newer_memories
 -- What was written since a revision, archived ones too: they leave the index.
@@ -168,7 +173,8 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.revision > %(since
 select s.id, s.revision, s.place, s.session_id, s.role, s.name, s.content, s.at, s.turn_id, null::halfvec
 from messages s
 where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.revision > %(since)s
-  and s.persona_id is not distinct from %(persona_id)s::text;
+  and s.persona_id is not distinct from %(persona_id)s::text
+  and not (s.role = 'assistant' and starts_with(s.content, 'No language model is connected, so this is memory alone'));
 
 -- name: newer_vectors
 select e.kind, e.id, e.vector, e.revision

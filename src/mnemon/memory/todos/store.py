@@ -47,7 +47,7 @@ class TodoEdit:
 async def open_todos(tx: Tx, scope: Scope) -> list[Todo]:
     """Return the open todos of the scope's persona, or of none if it names none, oldest first."""
     rows = await tx.fetch_all(SQL["open"], **scope.owner_params, persona_id=scope.persona_id)
-    return [_todo_from_row(row) for row in rows]
+    return [todo_from_row(row) for row in rows]
 
 
 async def add_todo(tx: Tx, scope: Scope, draft: NewTodo, *, at: datetime) -> tuple[Todo, bool]:
@@ -63,7 +63,7 @@ async def add_todo(tx: Tx, scope: Scope, draft: NewTodo, *, at: datetime) -> tup
         at=at,
         **vars(draft),
     )
-    return _todo_from_row(row), bool(row["created"])
+    return todo_from_row(row), bool(row["created"])
 
 
 async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
@@ -72,7 +72,7 @@ async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
     row = await tx.fetch_one_or_none(
         SQL["of_turn"], **scope.owner_params, persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
     )
-    return None if row is None else _todo_from_row(row)
+    return None if row is None else todo_from_row(row)
 
 
 async def has_closed_todo(tx: Tx, scope: Scope, turn_id: str, quote: str) -> bool:
@@ -89,7 +89,7 @@ async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
     row = await tx.fetch_one_or_none(SQL["by_id"], org_id=scope.org_id, user_id=scope.user_id, id=todo_id)
     if row is None:
         raise NotFound("todo")
-    todo = _todo_from_row(row)
+    todo = todo_from_row(row)
     return Scope(org_id=scope.org_id, user_id=row["user_id"], persona_id=todo.persona_id), todo
 
 
@@ -128,7 +128,7 @@ async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: d
     # The person was forgotten in the meantime.
     if row is None:
         raise NotFound("todo")
-    return _todo_from_row(row)
+    return todo_from_row(row)
 
 
 async def list_todos(
@@ -152,9 +152,9 @@ async def list_todos(
         before_id=before_id,
         most=most,
     )
-    return [_todo_from_row(row) for row in rows]
+    return [todo_from_row(row) for row in rows]
 
 
-def _todo_from_row(row: Row) -> Todo:
+def todo_from_row(row: Row) -> Todo:
     """Return a row of `todos` as a Todo."""
     return from_row(Todo, row)

@@ -21,7 +21,16 @@ where org_id = %(org_id)s and user_id = %(user_id)s and source = 'curated_fold' 
 order by created_at, id;
 
 -- name: latest_spine
-select version, lines, message_count, total_messages, made_by, at from spines
+-- With those of its sources that no longer say what they said when it was written.
+select version, lines, message_count, total_messages, made_by, at, array(
+  select m.id from memories m
+  where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.id = any(spines.sources)
+    and (m.valid_from > spines.at or (m.status <> 'ACTIVE' and m.archive_reason <> 'folded'))
+  union all
+  select t.id from todos t
+  where t.org_id = %(org_id)s and t.user_id = %(user_id)s and t.id = any(spines.sources) and t.status <> 'open'
+) as gone
+from spines
 where org_id = %(org_id)s and user_id = %(user_id)s order by version desc limit 1;
 
 -- name: spines

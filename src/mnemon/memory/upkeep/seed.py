@@ -105,7 +105,7 @@ async def store_seed(tx: Tx, scope: Scope, entries: Sequence[SeedEntry]) -> None
 async def seed_entries(tx: Tx, scope: Scope) -> list[SeedEntry]:
     """Return the entries of the person's seed; empty if there is none."""
     seed = await store.get_seed(tx, scope)
-    return [_parse_entry(one) for one in seed.profile] if seed else []
+    return [entry_from_json(one) for one in seed.profile] if seed else []
 
 
 async def _archive_removed(tx: Tx, scope: Scope, gone: Sequence[SeedEntry], wanted: Sequence[SeedEntry]) -> int:
@@ -129,7 +129,7 @@ def _entry_fields(entry: SeedEntry) -> dict[str, Any]:
     return {name: value for name, value in asdict(entry).items() if value is not None}
 
 
-def _parse_entry(stored: dict[str, Any]) -> SeedEntry:
+def entry_from_json(stored: dict[str, Any]) -> SeedEntry:
     """Return the seed entry that the stored JSON describes."""
     return SeedEntry(
         content=stored["content"],

@@ -12,7 +12,7 @@ from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.memory.lifecycle import folded_note
 from mnemon.memory.memory import StoredMemory
-from mnemon.memory.spine import SpineLine, SpinePart, SpineVersion
+from mnemon.memory.spine import SpineLine, SpinePart, SpineVersion, without_forgotten
 from mnemon.memory.store import memory_of
 from mnemon.scope import Scope
 from mnemon.section import Rejection
@@ -61,14 +61,22 @@ async def folds_containing(tx: Tx, scope: Scope, memory_ids: Sequence[str]) -> l
 
 
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
-    """Return the person's current spine (long-term summary); None before the first."""
+    """Return the person's current spine (long-term summary), without lines that no longer hold; None before the first.
+
+    A line goes as soon as anything it was made from is replaced, taken back or closed; the next spine says it anew.
+    """
     row = await tx.fetch_one_or_none(SQL["latest_spine"], **scope.owner_params)
-    return None if row is None else _spine_of(row)
+    if row is None:
+        return None
+    gone = row.pop("gone")
+    return without_forgotten(spine_from_row(row), gone)
 
 
 async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
     """Return up to `most` versions of the person's spine, newest first."""
-    return [_spine_of(row) for row in await tx.fetch_all(SQL["spines"], **scope.owner_params, before=before, most=most)]
+    return [
+        spine_from_row(row) for row in await tx.fetch_all(SQL["spines"], **scope.owner_params, before=before, most=most)
+    ]
 
 
 async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
@@ -92,7 +100,8 @@ async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequenc
 async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[SpineVersion]:
     """Return the versions of the spine with a line that was made from any of these sources."""
     return [
-        _spine_of(row) for row in await tx.fetch_all(SQL["spines_from"], **scope.owner_params, sources=list(sources))
+        spine_from_row(row)
+        for row in await tx.fetch_all(SQL["spines_from"], **scope.owner_params, sources=list(sources))
     ]
 
 
@@ -130,10 +139,13 @@ async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
 
 async def curator_runs(tx: Tx, scope: Scope, *, most: int) -> list[CuratorRun]:
     """Return up to `most` of the curator's runs over the person's memories, newest first."""
-    return [
-        from_row(CuratorRun, row, rejected=tuple(Rejection(**one) for one in row["rejected"]))
-        for row in await tx.fetch_all(SQL["curator_runs"], **scope.owner_params, most=most)
-    ]
+    rows = await tx.fetch_all(SQL["curator_runs"], **scope.owner_params, most=most)
+    return [curator_run_from_row(row) for row in rows]
+
+
+def curator_run_from_row(row: Row) -> CuratorRun:
+    """Return a row of `curator_runs` as a CuratorRun."""
+    return from_row(CuratorRun, row, rejected=tuple(Rejection(**one) for one in row["rejected"]))
 
 
 def _lines_json(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
@@ -144,7 +156,7 @@ def _lines_json(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _spine_of(row: Row) -> SpineVersion:
+def spine_from_row(row: Row) -> SpineVersion:
     """Return a row of `spines` as a SpineVersion."""
     lines = {
         part: tuple(

@@ -17,6 +17,7 @@ from typing import Any
 
 from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import AgentTask
+from mnemon.runs.card import CardDefinition
 from mnemon.runs.card_filling import asked_card_schema
 from mnemon.runs.decisions import REVIEW_TOOL
 
@@ -84,6 +85,13 @@ def parse_tool_names(setting: str) -> tuple[str, ...]:
     return tuple(name for name in names if _TOOL_NAME.fullmatch(name))
 
 
+def _cli_card_schema(card: CardDefinition) -> dict[str, Any]:
+    """Return the card's schema for the Claude CLI, in which slots that may stay empty may also be left out."""
+    # The CLI itself compares the answer with the schema, and the run fails once its own repetitions are used up.
+    required = [slot.name for slot in card.slots if slot.required]
+    return {**asked_card_schema(card), "required": required}
+
+
 def command_arguments(
     task: AgentTask, files: ClaudeFiles, *, tools: tuple[str, ...], resume: str | None, streaming: bool
 ) -> list[str]:
@@ -102,7 +110,7 @@ def command_arguments(
     if task.agent.config.model:
         line += ["--model", task.agent.config.model]
     if task.card:
-        line += ["--json-schema", json.dumps(asked_card_schema(task.card))]
+        line += ["--json-schema", json.dumps(_cli_card_schema(task.card))]
     if streaming:
         line += ["--include-partial-messages"]
     if resume:
