@@ -48,7 +48,7 @@ class ImportResult:
 
     @property
     def next_step(self) -> str | None:
-        """What to do if the kept rows were to be replaced; None if nothing was kept."""
+        """Return what to do if the kept rows were to be replaced; None if nothing was kept."""
         return KEPT_STEP if self.kept else None
 
 

@@ -44,7 +44,7 @@ class Aliases:
 
     @cached_property
     def _roots(self) -> Mapping[str, str]:
-        """The root of every alias, found in one pass over the links: a chain of merges may be long."""
+        """Return the root of every alias, found in one pass over the links: a chain of merges may be long."""
         roots: dict[str, str] = {}
         for alias in self.links:
             path, key = [], alias
@@ -62,7 +62,7 @@ class Aliases:
 
     @cached_property
     def _members(self) -> Mapping[str, tuple[str, ...]]:
-        """The other keys of every root, by name."""
+        """Return the other keys of every root, by root, in the order of their names."""
         members: dict[str, list[str]] = {}
         known = set(self.links) | {link.target for link in self.links.values()}
         for key in sorted(known):
