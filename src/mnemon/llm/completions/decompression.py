@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Iterator
-from typing import Protocol
 
 from mnemon.llm.failure import UnusableAnswer
 
@@ -10,22 +9,6 @@ PIECE_BYTES = 64 * 1024
 """Most bytes that are unpacked at once."""
 _ANY_HEADER = zlib.MAX_WBITS | 32
 """zlib tells by the first bytes whether they are gzip's or its own."""
-
-
-class Decoder(Protocol):
-    """What turns the bytes of a response's body as they were sent into those that were meant."""
-
-    def decode(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield what the next bytes hold, in pieces of at most PIECE_BYTES where they were compressed."""
-        ...
-
-
-class PlainDecoder:
-    """For a body that was not compressed."""
-
-    def decode(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the bytes as they are."""
-        yield chunk
 
 
 class ZlibDecoder:
@@ -60,11 +43,11 @@ class ZlibDecoder:
         return piece, self._stream.unconsumed_tail
 
 
-def decoder_for(encoding: str) -> Decoder:
-    """Return the decoder for a header Content-Encoding; raise UnusableAnswer for one that was not asked for."""
+def decoder_for(encoding: str) -> ZlibDecoder | None:
+    """Return the decoder of a Content-Encoding, None for `identity`; raise UnusableAnswer for one not asked for."""
     named = encoding.strip().lower()
-    if named in ("", "identity"):
-        return PlainDecoder()
+    if named == "identity":
+        return None
     if named in ("gzip", "x-gzip", "deflate"):
         return ZlibDecoder()
     raise UnusableAnswer("it is compressed in a way that was not asked for")

@@ -146,10 +146,11 @@ async def _read_body(response: httpx2.Response) -> bytes:
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
     """Yield the response's body, decompressed, as it arrives; raise UnusableAnswer once it exceeds `most` bytes."""
     received = 0
-    decoder = decoder_for(response.headers.get("content-encoding", ""))
+    encoding = response.headers.get("content-encoding")
+    decoder = decoder_for(encoding) if encoding else None
     # Not the client's own decoding: it unpacks a chunk in one step, and the event loop would wait for megabytes.
     async for sent in response.aiter_raw():
-        async for chunk in with_pauses(decoder.decode(sent), _PIECES_BETWEEN_PAUSES):
+        async for chunk in with_pauses(decoder.decode(sent) if decoder else (sent,), _PIECES_BETWEEN_PAUSES):
             received += len(chunk)
             if received > most:
                 raise UnusableAnswer(f"it is longer than {most:,} bytes")
