@@ -21,7 +21,9 @@ _LEAD = re.compile(
 )
 _END = re.compile(r"; |(?<=[.!?…])\s+")
 _NAMES = re.compile(r"^(?:People|Tone): ")
-_CLAIM = re.compile(r"\((?:external claim|claim): [^)]*\)$")
+_CLAIM = re.compile(r"\(claim: [^)]*\)$")
+_EXTERNAL = re.compile(r"^A tool returned \(external: |\(external(?: claim)?: [^)]*\)$")
+"""What a tool or document says stands beside what the person says, marked, and may say otherwise."""
 _DAYS = re.compile(r" \([^()]*20\d\d-\d\d-\d\d[^()]*\)$")
 """The days that a sentence's dates mean, which stand behind it."""
 _FEWEST_WORDS = 2
@@ -60,11 +62,11 @@ def prompt_faults(system: str) -> list[str]:
 
 
 def recalled_sentences(system: str) -> Iterator[str]:
-    """Each sentence of the lines that were recalled, but for claims, which contradict a line and say so."""
+    """Each sentence of the lines that were recalled, but for claims and what is external: both say that they are."""
     for fence in _FENCE.finditer(system):
         for line in _LINE.finditer(fence[1]):
             text = line["text"]
-            if _CLAIM.search(text) or _NAMES.search(text):
+            if _CLAIM.search(text) or _EXTERNAL.search(text) or _NAMES.search(text):
                 continue
             for sentence in _END.split(_without_leads(text)):
                 yield _without_leads(sentence).strip()
