@@ -94,11 +94,12 @@ def test_events_can_be_taken_up_where_they_were_left(server: Served, client: htt
 def test_an_answer_that_does_not_fill_its_card_fails_the_run_with_the_reason(
     server: Served, client: httpx2.Client
 ) -> None:
+    server.script.add_answers("Card", {**TRADE, "stop_loss": 70000})  # and once more when it is asked to mend it
     run = trade(server, client, stop_loss=70000, action="LONG")
     assert run["status"] == "failed"
     assert "stop must lie on the losing side" in run["error"]
     assert run["resultJson"] is None
-    assert run["usage"]["calls"] == 2
+    assert run["usage"]["calls"] == 3
 
 
 @pytest.mark.scripted
@@ -238,6 +239,7 @@ def test_a_re_examination_is_an_annotation_and_changes_nothing(server: Served, c
 @pytest.mark.scripted
 def test_an_action_outside_the_vocabulary_fails_the_re_examination(server: Served, client: httpx2.Client) -> None:
     parent = trade(server, client)
+    server.script.add_answers("Card", {**HOLD, "suggested_action": "PANIC"})
     again = re_examine(server, client, parent["id"], suggested_action="PANIC")
     assert again["status"] == "failed"
     assert "HOLD, CLOSE, SCALE" in again["error"]

@@ -88,8 +88,8 @@ def test_a_council_decides_and_looks_again_in_a_terminal(mnemon: Mnemon) -> None
     assert "just now Lead succeeded HOLD · Volume confirmed it." in listed
     assert f"manual · open · conviction 72 · {run_id}" in listed
     page = words(mnemon("agents", "show", "Lead"))
-    assert "Carrying context, 2 runs" in page
-    assert "just now · LONG · breakout above the range" in page
+    assert "Carrying context, 0 scheduled runs" in page
+    assert "just now · LONG BTC-USD · breakout above the range" in page
     assert "Lead lead of 2 · model · trade-decision · 0 * * * *" in words(mnemon("agents", "list"))
     resolved = mnemon("runs", "resolve", run_id, "exited", "--note", "took it off")
     assert f"{run_id} is resolved: exited." in resolved.output

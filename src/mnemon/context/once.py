@@ -110,8 +110,9 @@ def _parts_of(item: LayerItem) -> Iterator[LayerPart]:
 
 def _fault_of(part: LayerPart, item: LayerItem, said: _Said) -> str | None:
     """Return why a statement is left out; if it stays, None, and it is noted as said."""
-    forms = sentence_forms(part.text)
-    if said.sentences & forms or (part.sources and said.sources.issuperset(part.sources)):
+    forms, sentences = sentence_forms(part.text), [sentence_forms(one) for one in split_sentences(part.text)]
+    whole = said.sentences & forms or (len(sentences) > 1 and all(said.sentences & one for one in sentences if one))
+    if whole or (part.sources and said.sources.issuperset(part.sources)):
         return REPEATED
     fault = _is_replaced(part, said) if item.is_current else _is_outdated(part.text, item.said_at, said)
     if fault:
@@ -119,7 +120,7 @@ def _fault_of(part: LayerPart, item: LayerItem, said: _Said) -> str | None:
     said.sentences |= forms
     # A memory of several sentences, which a message is shown by; what is external must not hide the person's own words.
     if not part.source_mark:
-        said.sentences = said.sentences.union(*map(sentence_forms, split_sentences(part.text)))
+        said.sentences = said.sentences.union(*sentences)
     said.sources |= frozenset(part.sources)
     return None
 
