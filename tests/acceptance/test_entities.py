@@ -55,7 +55,7 @@ def test_different_people_with_similar_names_stay_apart(server: Served, client: 
     remember(client, "John Smith", "John Smith works at Acme")
     remember(client, "Joan Smith", "Joan Smith works at Acme")
     server.settled(client)
-    assert set(entities(client)) == {"person:john_smith", "person:joan_smith"}
+    assert set(entities(client)) == {"person:john_smith", "person:joan_smith", "org:acme"}
 
 
 def test_what_is_unclear_is_suggested_with_its_reasons(server: Served, client: httpx2.Client) -> None:

@@ -72,8 +72,11 @@ BOUNDED = {
     "memory/offline/clauses.py": "called from `clauses`, which leaves long messages unread",
     "memory/offline/readings.py": "sentences of at most 600 characters",
     "memory/offline/rule.py": "clauses of at most 300 characters",
+    "memory/quoted_fact.py": "one word at the beginning of a fact of at most 2,000 characters",
+    "memory/relative_dates.py": "facts cut at 300 characters, our own lists of dates, names of zones of at most 300",
     "memory/survey.py": "a search word of at most 200 characters",
     "memory/values.py": "statements cut at 300 characters, labels of at most 200",
+    "runs/card_coercion.py": "a number, matched as a whole in the short text of a slot",
     "runs/re_examination.py": "a literal, without a repetition",
 }
 """Modules in which a function that is not marked applies a pattern to a text whose length is bounded, and by what."""

@@ -24,8 +24,31 @@ REQUEST = LlmChatRequest(system="Be kind.", messages=(LlmMessage(role="user", co
 VALUE = {"PROFILE": ["Lives in Austin"]}
 
 
+class Pieces(httpx2.AsyncByteStream):
+    """A body that comes over time, as it does from a network."""
+
+    def __init__(self, *pieces: str) -> None:
+        self._pieces = pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece.encode()
+
+
+def as_sent(respond: Callable[[httpx2.Request], httpx2.Response]) -> Callable[[httpx2.Request], httpx2.Response]:
+    """The same responses with bodies that nobody has read yet: those made of a text or JSON are read when made."""
+
+    def send(request: httpx2.Request) -> httpx2.Response:
+        made = respond(request)
+        if not made.is_stream_consumed:
+            return made
+        return httpx2.Response(made.status_code, headers=made.headers, stream=Pieces(made.text))
+
+    return send
+
+
 def llm_on(vendor: str, model: str, respond: Callable[[httpx2.Request], httpx2.Response]) -> RemoteLlm:
-    there: Any = {"api_key": "k", "timeout": 30.0, "transport": httpx2.MockTransport(respond)}
+    there: Any = {"api_key": "k", "timeout": 30.0, "transport": httpx2.MockTransport(as_sent(respond))}
     made: LlmVendor
     match vendor:
         case "openai":
@@ -208,17 +231,6 @@ def chunk(delta: dict[str, Any], reason: str | None = None) -> str:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
     body = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
     return f"data: {json.dumps(body)}\n\n"
-
-
-class Pieces(httpx2.AsyncByteStream):
-    """A body that comes over time, as it does from a network."""
-
-    def __init__(self, *pieces: str) -> None:
-        self._pieces = pieces
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self._pieces:
-            yield piece.encode()
 
 
 def streaming(*events: str) -> RemoteLlm:

@@ -35,6 +35,7 @@ BACKEND = "John is my cofounder; he handles the backend."
         (BACKEND, "John handles the backend", "John", (), "he handles the backend"),
         ("She's a vet in Bergen.", "Is a vet in Bergen", "Ingrid", ("Ingrid",), ""),
         ("He lives in Oslo.", "Lives in Oslo", "Tom", ("Tom",), ""),
+        ("He lives in Oslo with my sister.", "Lives in Oslo", "Tom", ("Tom",), "He lives in Oslo"),
         ("He handles the backend.", "Otto handles the backend", "Otto", ("Otto",), ""),
         ("He handles the backend.", "Handles the backend", "Otto", ("Otto",), ""),
     ],
@@ -55,6 +56,10 @@ def test_what_is_said_of_somebody_is_let_in(
         ("My brother Tom says that Ingrid lives in Oslo.", "Lives in Oslo", "Tom", ()),
         ("He handles the backend.", "Handles the backend", None, ()),
         ("He has otto cats.", "Has drei cats", "Tom", ("Tom",)),
+        # What the speaker says of themselves is no fact about somebody on record.
+        ("I live in Oslo.", "Tom lives in Oslo", "Tom", ("Tom",)),
+        ("I'm a vet.", "Is a vet", "Tom", ("Tom",)),
+        ("My job is in Oslo.", "Has a job in Oslo", "Tom", ("Tom",)),
         ("He has some cats.", "Has 3 cats", "Room 3", ("Room 3",)),
     ],
 )

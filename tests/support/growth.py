@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from mnemon.evidence.quote_gate import Passage, Quotation
 from mnemon.evidence.statement import StatementKind, StatementSubject
 from mnemon.layer import Layer, LayerItem
 from mnemon.memory.attributes import Attribute, ValueKind, known_attributes
+from mnemon.memory.offline.endings import HeldStatement
 from mnemon.memory.recall.query import ParsedQuery, parse_query
 from mnemon.memory.todos.deeds import Report, make_report
 from mnemon.scope import Scope
@@ -192,6 +193,8 @@ _MAKERS: dict[Any, Callable[[_Texts], Any]] = {
     bool: lambda texts: True,
     TurnMessage: _said,
     Turn: _turn,
+    HeldStatement: lambda texts: HeldStatement(content=texts.next()),
+    tzinfo: lambda texts: UTC,
     AgentState: lambda texts: AgentState(session_id="ses_1"),
     ForgottenTraces: _traces,
     ParsedQuery: lambda texts: parse_query(texts.next()),

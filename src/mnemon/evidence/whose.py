@@ -7,7 +7,8 @@ from itertools import pairwise
 from mnemon.evidence.added_words import REFERRING
 from mnemon.evidence.clause import ReadWord
 from mnemon.evidence.statement import QuotedSentence, StatementSubject
-from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, is_supported_by, stem_list, word_stem
+from mnemon.evidence.vocabulary import FREE, FUNCTION_WORDS, PRONOUNS, is_supported_by, stem_list, word_stem
+from mnemon.turn import Role
 
 LONGEST_SEARCHED = 20_000
 """Characters of a quoted message in which the entity's name is sought."""
@@ -15,19 +16,33 @@ _OWNER = re.compile(r"\b(?P<who>[^\W\d_]{2,30})'s (?P<thing>[^\W\d_]{2,30})")
 _UNITS_OF_TIME = stem_list("time_unit") | frozenset({"today", "tomorrow", "yesterday"})
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _GRAMMAR = stem_list("function")
+_RELATIONS = stem_list("relation")
+_SPEAKER = PRONOUNS["first"] | PRONOUNS["we"] | frozenset({"my", "our", "me", "us", "mine", "ours"})
+_OTHER_PEOPLE = PRONOUNS["other"] | frozenset({"him", "her", "them", "his", "hers", "their", "theirs", "one"})
 
 
 def label_fault(
     subject: StatementSubject, label: frozenset[str], names: frozenset[str], sentences: Sequence[QuotedSentence]
 ) -> str | None:
-    """Return the fault where a word of the entity's name occurs neither in the quoted messages nor on record."""
+    """Return the fault where the quotes do not speak of the entity: they nowhere name it, or mean the speaker alone."""
     if not subject.entity:
         return None
     told = names | FREE | stems_of(one.quotation.passage.text[:LONGEST_SEARCHED] for one in sentences)
     for one in sorted(label - _GRAMMAR):
         if one not in told and not any(is_supported_by(one, other) for other in told):
             return f"“{subject.entity}” is mentioned nowhere in the quoted message"
+    own_name = label & stems_of(subject.speaker)
+    if subject.entity_is_person and not own_name and all(_is_about_speaker(one, label) for one in sentences):
+        return f"the quote speaks of the speaker and not of “{subject.entity}”"
     return None
+
+
+def _is_about_speaker(one: QuotedSentence, label: frozenset[str]) -> bool:
+    """Say whether a person's sentence has I, we or my, and nobody else: no name of the entity, no he or she, no kin."""
+    if one.quotation.passage.role is not Role.USER:
+        return False
+    others = (word.text in _OTHER_PEOPLE or word.stem in label | _RELATIONS for word in one.words)
+    return any(word.text in _SPEAKER for word in one.words) and not any(others)
 
 
 def stranger_fault(

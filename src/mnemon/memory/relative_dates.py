@@ -67,14 +67,17 @@ def resolve_dates(text: str, said_at: datetime, zone: tzinfo) -> tuple[str, ...]
 
     A date without a year is one of these only where something is due or begins.
     """
+    text = text[:LONGEST_DATED]
     today = said_at.astimezone(zone).date()
+    is_due = _DUE.search(text) is not None
+    is_past = not is_due and _PAST.search(text) is not None
     found = []
-    for match in _PHRASE.finditer(text[:LONGEST_DATED]):
-        span = _meant_span(match, today, is_past=_PAST.search(text) is not None and not _DUE.search(text))
+    for match in _PHRASE.finditer(text):
+        span = _meant_span(match, today, is_past=is_past)
         if span is not None:
             first, last = span
             found.append(f"{match[0]}: {first}" if first == last else f"{match[0]}: {first}/{last}")
-    if not found and _DUE.search(text):
+    if not found and is_due:
         found = [f"{text[one.start : one.end]}: {day}" for one in find_dates(text) if (day := _due_day(one, today))]
     return tuple(found[:MOST_DATES])
 
