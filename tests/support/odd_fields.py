@@ -25,6 +25,9 @@ VALUES: tuple[Any, ...] = (
 def rich_export(server: Served, client: Client, bound: Client, user: str) -> list[Line]:
     """The lines of a person's export, with a row of most tables, all written with a key that is bound to them."""
     history = History(bound, user, Random(7))
+    for _ in range(30):
+        history.step()
+    # After what is drawn, which may forget or split what comes here.
     for number in range(24):
         bound.post("/api/turns", json=turn(user, f"I have seen {number} ships. I will call Mia."))
     bound.post("/api/turns", json=turn(user, "I like tea."))
@@ -38,8 +41,6 @@ def rich_export(server: Served, client: Client, bound: Client, user: str) -> lis
     for part in ({"texts": {"p": "words"}}, {"vectors": {"p": [0.5, 1.0]}}):
         put = {"op": "put", "namespace": ["n"], "key": next(iter(part)), "value": {"a": 1}, "ttl_minutes": 60, **part}
         bound.post("/api/notes/write", json={"userId": user, "changes": [_camel(put)]})
-    for _ in range(30):
-        history.step()
     server.settled(client)
     return [json.loads(line) for line in bound.get(f"/api/users/{user}/export").text.splitlines()]
 
