@@ -59,6 +59,13 @@ class LayerPart:
     """What it states of an attribute with one value."""
     mark: str = ""
     """What is shown behind it and is no part of the statement: the days that its dates mean."""
+    source_mark: str = ""
+    """The end of the text that names its source; the source stands last, behind the days."""
+
+    @property
+    def shown(self) -> str:
+        """Return the statement as it stands in the prompt."""
+        return f"{self.text.removesuffix(self.source_mark)}{self.mark}{self.source_mark}" if self.mark else self.text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +81,7 @@ class LayerLine:
     @property
     def text(self) -> str:
         """Return the line as it stands in the prompt."""
-        return f"{self.lead}{self.joiner.join(f'{part.text}{part.mark}' for part in self.parts)}"
+        return f"{self.lead}{self.joiner.join(part.shown for part in self.parts)}"
 
 
 @dataclass(frozen=True, kw_only=True)

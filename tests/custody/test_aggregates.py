@@ -37,6 +37,7 @@ def test_a_key_is_made_of_the_rows_values() -> None:
         {"turns": [{"session_id": "elsewhere", "seq": 9}]},
         {"messages": [{"turn_id": "t", "place": 1}, {"turn_id": "t", "place": 0}]},
         {"agent_states": [STATE], "agent_state_journal": [{"session_id": "s", "seq": 2}]},
+        {"sessions": [{"id": "a", "resumed_from": "gone"}, {"id": "b", "resumed_from": "a"}, {"id": "c"}]},
         {
             "entity_aliases": [
                 {"alias": "a", "target": "b"},
@@ -55,6 +56,8 @@ def test_what_mnemon_writes_is_counted(tables: dict[str, list[dict[str, Any]]]) 
     ("tables", "number"),
     [
         ({"memories": [{**MEMORY, "version": 4}]}, 2),
+        ({"sessions": [{"id": "a"}, {"id": "b", "resumed_from": "b"}]}, 3),
+        ({"sessions": [{"id": "a", "resumed_from": "b"}, {"id": "b", "resumed_from": "a"}]}, 2),
         ({"memories": [{**MEMORY, "version": 0}]}, 2),
         ({"memories": [{"id": "m"}]}, 2),
         ({"memories": [MEMORY], "memory_versions": [{"memory_id": "m", "number": 3}]}, 2),

@@ -13,6 +13,7 @@ from mnemon.memory.slots import SlotReading, has_same_value, read_slot
 
 _FENCE = re.compile(r"<memory layer=L[456]>\n(.*?)\n</memory>", re.DOTALL)
 """What memory and the sessions add. Two expectations of L7 may have the same words, and are two."""
+_ENTRY = re.compile(r"\n(?=- )")
 _LINE = re.compile(r"^(?:- |  )(?P<text>.*)$", re.MULTILINE)
 _LEAD = re.compile(
     r"^(?:\[[a-z_]+:[^\]]+\]|(?:Shortly before, )?[\w .()]{1,60}? at 20\d\d-\d\d-\d\dT[\d:.]+Z|Last session"
@@ -21,7 +22,9 @@ _LEAD = re.compile(
 )
 _END = re.compile(r"; |(?<=[.!?…])\s+")
 _NAMES = re.compile(r"^(?:People|Tone): ")
-_CLAIM = re.compile(r"\((?:external claim|claim): [^)]*\)$")
+_CLAIM = re.compile(r"\(claim: [^)]*\)$")
+_EXTERNAL = re.compile(r"^- A tool returned \(external: |\(external(?: claim)?: [^)]*\)$")
+"""What a tool or document says stands beside what the person says, marked, and may say otherwise."""
 _DAYS = re.compile(r" \([^()]*20\d\d-\d\d-\d\d[^()]*\)$")
 """The days that a sentence's dates mean, which stand behind it."""
 _FEWEST_WORDS = 2
@@ -60,11 +63,14 @@ def prompt_faults(system: str) -> list[str]:
 
 
 def recalled_sentences(system: str) -> Iterator[str]:
-    """Each sentence of the lines that were recalled, but for claims, which contradict a line and say so."""
-    for fence in _FENCE.finditer(system):
-        for line in _LINE.finditer(fence[1]):
+    """Each sentence of the lines that were recalled, but for claims and what is external: both say that they are."""
+    entries = (entry for fence in _FENCE.finditer(system) for entry in _ENTRY.split(fence[1]))
+    for entry in entries:
+        if _CLAIM.search(entry) or _EXTERNAL.search(entry):
+            continue
+        for line in _LINE.finditer(entry):
             text = line["text"]
-            if _CLAIM.search(text) or _NAMES.search(text):
+            if _NAMES.search(text):
                 continue
             for sentence in _END.split(_without_leads(text)):
                 yield _without_leads(sentence).strip()

@@ -15,6 +15,7 @@ from mnemon.layer import Layer, LayerItem, LayerLine, LayerPart, StatedValue
 from mnemon.memory.attributes import Holds
 from mnemon.memory.keys import normalize_content
 from mnemon.memory.slots import has_same_value, read_slot
+from mnemon.sessions.sentences import split_sentences
 from mnemon.tokens import estimate_tokens
 from mnemon.untrusted_text import reads_outside_text
 
@@ -116,6 +117,9 @@ def _fault_of(part: LayerPart, item: LayerItem, said: _Said) -> str | None:
     if fault:
         return OUTDATED
     said.sentences |= forms
+    # A memory of several sentences, which a message is shown by; what is external must not hide the person's own words.
+    if not part.source_mark:
+        said.sentences = said.sentences.union(*map(sentence_forms, split_sentences(part.text)))
     said.sources |= frozenset(part.sources)
     return None
 

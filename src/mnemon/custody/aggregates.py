@@ -116,14 +116,7 @@ def find_broken_counter(gathered: Mapping[str, Sequence[ImportedRow]]) -> Broken
 
     Columns have the types of their tables already.
     """
-    return next(
-        (
-            found
-            for faults in (_version_faults, _turn_faults, _message_faults, _journal_faults, _alias_faults)
-            for found in faults(gathered)
-        ),
-        None,
-    )
+    return next((found for faults in _FAULTS for found in faults(gathered)), None)
 
 
 def _version_faults(gathered: Mapping[str, Sequence[ImportedRow]]) -> Iterator[BrokenCounter]:
@@ -167,10 +160,22 @@ def _journal_faults(gathered: Mapping[str, Sequence[ImportedRow]]) -> Iterator[B
 
 def _alias_faults(gathered: Mapping[str, Sequence[ImportedRow]]) -> Iterator[BrokenCounter]:
     """Yield the aliases by which an entity would be an alias of itself."""
-    targets = {row.get("alias"): row.get("target") for _, row, _ in gathered.get("entity_aliases", ())}
+    for number in _rows_in_circles(gathered.get("entity_aliases", ()), "alias", "target"):
+        yield BrokenCounter(number=number, why="makes an entity an alias of itself")
+
+
+def _resumption_faults(gathered: Mapping[str, Sequence[ImportedRow]]) -> Iterator[BrokenCounter]:
+    """Yield the sessions that would resume themselves, through others or not."""
+    for number in _rows_in_circles(gathered.get("sessions", ()), "id", "resumed_from"):
+        yield BrokenCounter(number=number, why="makes a session resume itself")
+
+
+def _rows_in_circles(rows: Sequence[ImportedRow], name: str, link: str) -> Iterator[int]:
+    """Yield the line numbers of the rows from which following a column to the row it names never ends."""
+    targets = {row.get(name): row.get(link) for _, row, _ in rows}
     ends: dict[Any, bool] = {}
-    for number, row, _ in gathered.get("entity_aliases", ()):
-        path, key = [], row.get("alias")
+    for number, row, _ in rows:
+        path, key = [], row.get(name)
         while key in targets and key not in ends:
             ends[key] = False  # while it is on the path: to meet it again means a circle
             path.append(key)
@@ -178,4 +183,7 @@ def _alias_faults(gathered: Mapping[str, Sequence[ImportedRow]]) -> Iterator[Bro
         good = ends.get(key, True)
         ends.update(dict.fromkeys(path, good))
         if not good:
-            yield BrokenCounter(number=number, why="makes an entity an alias of itself")
+            yield number
+
+
+_FAULTS = (_version_faults, _turn_faults, _message_faults, _journal_faults, _alias_faults, _resumption_faults)

@@ -20,7 +20,7 @@ from mnemon.memory.relative_dates import dates_mark
 from mnemon.memory.slots import SELF_KEY, read_memory, slot_of
 from mnemon.memory.time_zone import TIME_ZONE_SLOT, choose_time_zone
 from mnemon.memory.todos.store import open_todos
-from mnemon.memory.trust import Trust, source_mark
+from mnemon.memory.trust import Trust, source_mark, source_mark_in
 from mnemon.sessions.layer import said_line
 from mnemon.sessions.organization import load_organization_settings
 from mnemon.turn import Role, speaker_of
@@ -216,7 +216,8 @@ def _hit_item(hit: RecallHit, value: float, recalled: PromptRecall) -> LayerItem
 def _memory_item(one: StoredMemory, text: str, value: float, recalled: PromptRecall) -> LayerItem:
     """Return the item of a memory, shown in these words."""
     mark = recalled.dates_of(one.id)
-    line = LayerLine(parts=(LayerPart(text=text, sources=(one.id,), value=stated_value(one), mark=mark),))
+    part = LayerPart(text=text, sources=(one.id,), value=stated_value(one), mark=mark, source_mark=source_mark_in(text))
+    line = LayerLine(parts=(part,))
     return LayerItem(text=line.text, sources=(one.id,), value=value, lines=(line,), is_current=one.claim_of is None)
 
 
@@ -226,7 +227,12 @@ def _card_items(found: PromptRecall, apart: Container[str]) -> Iterator[LayerIte
         facts = zip(card.facts, card.memory_ids, strict=True)
         # A semicolon in a fact would look like its end.
         parts = tuple(
-            LayerPart(text=fact.replace(";", ","), sources=(source,), mark=found.dates_of(source))
+            LayerPart(
+                text=fact.replace(";", ","),
+                sources=(source,),
+                mark=found.dates_of(source),
+                source_mark=source_mark_in(fact),
+            )
             for fact, source in facts
             if source not in apart
         )

@@ -125,3 +125,12 @@ def marked_text(content: str, level: Trust, origin: str, *, is_claim: bool, furt
     if speaks_for_person(level):
         return f"{content} (claim: {mark} says otherwise{more})"
     return f"{content} ({'external claim' if is_claim else 'external'}: {mark}{more})"
+
+
+def source_mark_in(text: str) -> str:
+    """Return the mark that `marked_text` has put at the end of a text, "" if there is none."""
+    start = text.rfind(" (")
+    return text[start:] if start >= 0 and text[start:].startswith(_MARKS) and text.endswith(")") else ""
+
+
+_MARKS = (" (external: ", " (external claim: ", " (claim: ")

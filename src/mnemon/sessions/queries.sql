@@ -74,11 +74,12 @@ join users u on u.org_id = s.org_id and u.user_id = s.user_id
 where s.org_id = %(org_id)s and s.id = %(id)s and (%(user_id)s::text is null or s.user_id = %(user_id)s)
 
 -- name: heir
--- The latest of the sessions that resumed this one, or resumed one of those.
+-- The latest of the sessions that resumed this one, or resumed one of those. `union` takes each once, so that the search
+-- ends even where sessions resume each other.
 with recursive later as (
   select org_id, user_id, id from sessions
   where org_id = %(org_id)s and user_id = %(user_id)s and resumed_from = %(id)s
-  union all
+  union
   select s.org_id, s.user_id, s.id from sessions s
   join later l on l.org_id = s.org_id and l.user_id = s.user_id and l.id = s.resumed_from
   where s.org_id = %(org_id)s and s.user_id = %(user_id)s
