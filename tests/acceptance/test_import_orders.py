@@ -86,12 +86,14 @@ def test_after_any_exports_in_any_order_every_write_works(offline_server: Served
     numbers = count()
 
     @settings(max_examples=12)
-    @given(st.randoms(use_true_random=False))
-    def check(random: Random) -> None:
+    @given(st.integers(0, 2**32))
+    def check(seed: int) -> None:
+        # What is drawn depends on what background work has done by then, which hypothesis would call flaky.
+        random = Random(seed)
         name = f"org{next(numbers)}"
         client, other = offline_server.client(f"{name}a"), offline_server.client(f"{name}b")
         history, exports = History(client, "ann", random), []
-        client.post("/api/turns", json=turn("ann", "I live in Austin."))
+        client.post("/api/turns", json=turn("ann", "I have seen Austin."))
         for _ in range(random.randrange(4, 16)):
             history.step()
             if random.random() < 0.3:

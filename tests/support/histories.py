@@ -29,13 +29,13 @@ class History:
 
     def _turn(self) -> None:
         sessions = rows(self._client, "/api/sessions", userId=self._user)
-        body = turn(self._user, f"I live in {self._random.choice(_CITIES)}. I will call Mia.")
+        body = turn(self._user, f"I like {self._random.choice(_CITIES)}. I will call Mia.")
         if sessions and self._random.random() < 0.5:
             body["sessionId"] = self._random.choice(sessions)["id"]
         self._send("POST", "/api/turns", body)
 
     def _fact(self) -> None:
-        attribute = self._random.choice(("lives in", "car", "drink"))
+        attribute = self._random.choice(("wish", "hobby", "drink"))
         content = f"Has {attribute} {self._random.choice(_CITIES)}"
         source = self._random.choice(("api", "operator", "tool:crm"))
         fact = {"userId": self._user, "type": "PROFILE", "content": content, "attribute": attribute, "source": source}
@@ -64,7 +64,7 @@ class History:
         self._send("POST", "/api/notes/write", {"userId": self._user, "changes": [put]})
 
     def _seed(self) -> None:
-        profile = self._random.sample(["I live in Bonn.", "I like tea.", "I sail."], 2)
+        profile = self._random.sample(["I collect stamps.", "I like tea.", "I sail."], 2)
         self._send("PUT", f"/api/users/{self._user}/seed", {"profile": profile})
 
     def _todo(self) -> None:
@@ -126,12 +126,12 @@ def change_state(client: Client, session: str, title: str) -> httpx2.Response:
 
 def every_write(client: Client, user: str) -> Iterator[tuple[str, httpx2.Response]]:
     """Each write to what a person has, with its answer."""
-    yield "a new session", client.post("/api/turns", json=turn(user, "I live in Lima."))
+    yield "a new session", client.post("/api/turns", json=turn(user, "I have seen Lima."))
     for one in rows(client, "/api/sessions", userId=user):
-        body = {**turn(user, "I live in Quito. I will write to Cleo."), "sessionId": one["id"]}
+        body = {**turn(user, "I have seen Quito. I will write to Cleo."), "sessionId": one["id"]}
         yield "a turn", client.post("/api/turns", json=body)
         yield "a state", change_state(client, one["id"], "more")
-        chat = {"userId": user, "sessionId": one["id"], "message": "Where do I live?", "stream": False}
+        chat = {"userId": user, "sessionId": one["id"], "message": "What have I seen?", "stream": False}
         yield "a chat", client.post("/api/chat", json=chat)
         yield "a close", client.post(f"/api/sessions/{one['id']}/close")
     for one in rows(client, "/api/memories", userId=user):
@@ -141,7 +141,7 @@ def every_write(client: Client, user: str) -> Iterator[tuple[str, httpx2.Respons
             yield "a restore", client.post(f"{path}/restore", json={"version": version["version"]})
         yield "an archive", client.patch(path, json={"status": "ARCHIVED", "reason": "x"})
         yield "a return", client.post(f"{path}/restore", json={})
-    facts = ("lives in", "car", "drink")
+    facts = ("wish", "hobby", "drink")
     for attribute in facts:
         fact = {"userId": user, "type": "PROFILE", "content": f"Has {attribute} now", "attribute": attribute}
         yield "a fact", client.post("/api/memories", json={**fact, "source": "operator"})
@@ -151,5 +151,5 @@ def every_write(client: Client, user: str) -> Iterator[tuple[str, httpx2.Respons
     yield "a split", client.post("/api/entities/split", json=split)
     put = {"op": "put", "namespace": ["n"], "key": "a", "value": 1, "texts": {"p": "words"}}
     yield "a note", client.post("/api/notes/write", json={"userId": user, "changes": [put]})
-    yield "a seed", client.put(f"/api/users/{user}/seed", json={"profile": ["I live in Kyoto."]})
+    yield "a seed", client.put(f"/api/users/{user}/seed", json={"profile": ["I collect coins."]})
     yield "a withdrawal", client.post("/api/sources/withdraw", json={"userId": user, "source": "tool:crm"})

@@ -25,8 +25,12 @@ VALUES: tuple[Any, ...] = (
 def rich_export(server: Served, client: Client, bound: Client, user: str) -> list[Line]:
     """The lines of a person's export, with a row of most tables, all written with a key that is bound to them."""
     history = History(bound, user, Random(7))
+    for _ in range(30):
+        history.step()
+    # After what is drawn, which may forget or split what comes here.
     for number in range(24):
         bound.post("/api/turns", json=turn(user, f"I have seen {number} ships. I will call Mia."))
+    bound.post("/api/turns", json=turn(user, "I like tea."))
     for label in ("Ann Lee", "Bob Ray", "Cem Oz"):
         fact = {"userId": user, "type": "PEOPLE", "content": f"{label} sails", "source": "tool:crm"}
         bound.post("/api/memories", json={**fact, "entity": {"type": "person", "label": label}})
@@ -37,8 +41,6 @@ def rich_export(server: Served, client: Client, bound: Client, user: str) -> lis
     for part in ({"texts": {"p": "words"}}, {"vectors": {"p": [0.5, 1.0]}}):
         put = {"op": "put", "namespace": ["n"], "key": next(iter(part)), "value": {"a": 1}, "ttl_minutes": 60, **part}
         bound.post("/api/notes/write", json={"userId": user, "changes": [_camel(put)]})
-    for _ in range(30):
-        history.step()
     server.settled(client)
     return [json.loads(line) for line in bound.get(f"/api/users/{user}/export").text.splitlines()]
 
@@ -91,13 +93,13 @@ def every_read(client: Client, user: str, lines: list[Line]) -> Iterator[httpx2.
     search = {**whose, "query": "Austin", "kinds": ["memories", "messages"], "explain": True}
     yield client.post("/api/memories/search", json=search)
     yield client.post("/api/memories/search", json={**search, "ranking": "blended", "asOf": "2026-11-19T20:30:00Z"})
-    yield client.post("/api/turns", json={**turn(user, "I live in Rome."), "sessionId": session})
+    yield client.post("/api/turns", json={**turn(user, "I have seen Rome."), "sessionId": session})
     yield client.post(f"/api/turns/{ids['turns'][0]}/reflect")
     for version in (1, 2):
         yield client.post(f"/api/memories/{memory}/restore", json={"version": version})
-    yield client.patch(f"/api/memories/{memory}", json={"content": "I live in Oslo", "pinned": True, "reason": "x"})
+    yield client.patch(f"/api/memories/{memory}", json={"content": "I have seen Oslo", "pinned": True, "reason": "x"})
     yield client.patch(f"/api/memories/{memory}", json={"pinned": False, "reason": "x"})
-    yield client.put(f"/api/users/{user}/seed", json={"profile": ["I live in Bonn."]})
+    yield client.put(f"/api/users/{user}/seed", json={"profile": ["I collect stamps."]})
     yield client.post(f"/api/sessions/{session}/close")
     yield client.post("/api/sources/withdraw", json={**whose, "source": "tool:crm"})
     yield client.delete(f"/api/memories/{memory}")
