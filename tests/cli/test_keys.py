@@ -94,7 +94,7 @@ def test_a_key_whose_time_is_over_is_listed_as_expired(
 
 def test_a_key_or_an_organization_that_is_not_there_is_told_where_to_look(mnemon: Mnemon) -> None:
     for words, step in (
-        (("keys", "revoke", "key_nope"), "`mnemon keys list`"),
+        (("keys", "revoke", "key_nope"), "`mnemon keys list --org acme`"),
         (("audit", "verify", "--org", "nope"), "`mnemon orgs create nope`"),
     ):
         refused = mnemon(*words)

@@ -122,7 +122,9 @@ def test_recall_tells_parts_places_and_what_was_kept_out(
 def test_the_context_says_what_was_cut(server: Served, client: httpx2.Client, browser: httpx2.Client) -> None:
     tell(server, client)
     wide = browser.get("/context.json?user=ann&persona=coach&q=where+do+I+live").json()["made"]
-    assert wide["left_out"] == []
+    # What is cut although there is room stands in the prompt already, or has been replaced.
+    assert {one["why"] for one in wide["left_out"]} <= {"repeated", "outdated"}
+    assert all(one["text"] for one in wide["left_out"])
     assert sum(one["share"] for one in wide["layers"]) == pytest.approx(1)
     tight = browser.get("/context.json?user=ann&persona=coach&q=where+do+I+live&budget=420").json()["made"]
     assert tight["left_out"]

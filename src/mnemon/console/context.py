@@ -50,7 +50,7 @@ def _context_data(made: AssembledContext) -> dict[str, Any]:
     pack = made.pack
     shares = {layer.name: float(layer.tokens) for layer in pack.layers}
     # What was left out has sources but no text; the assembled layers still have it.
-    texts = {(layer.name, item.sources): item.text for layer in made.layers for item in layer.items}
+    texts = {(layer.name, item.sources): item.text for layer in made.as_read for item in layer.items}
     return {
         "system": pack.system,
         "tokens": pack.tokens,

@@ -88,6 +88,8 @@ class ReadLayers:
     """The session whose agent state L7 is made of: the running one, or the one that a new one takes it over from."""
     left_out: tuple[OmittedItem, ...] = ()
     """What the prompt says already, or what has been replaced since."""
+    as_read: tuple[Layer, ...] = ()
+    """The layers as the rooms returned them, with what was left out."""
 
 
 async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
@@ -116,6 +118,7 @@ async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, 
         session_id=conversation.session_id,
         state_of=conversation.state_of,
         left_out=once.left_out,
+        as_read=(*fixed, *recalled, engagement_state),
     )
 
 
@@ -202,7 +205,9 @@ class AssembledContext:
     recent: tuple[TurnMessage, ...]
     """The session's last messages, sent verbatim after the system prompt."""
     layers: tuple[Layer, ...]
-    """The layers as the rooms returned them, before the budget was applied."""
+    """The layers without repetitions, before the budget was applied."""
+    as_read: tuple[Layer, ...]
+    """The layers as the rooms returned them, with what was left out since."""
     session_id: str | None
     """The running session; None when the message would begin one."""
     state_of: str | None
@@ -222,7 +227,12 @@ async def assemble_context(
     pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
     pack = replace(pack, left_out=(*read.left_out, *pack.left_out))
     return AssembledContext(
-        pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id, state_of=read.state_of
+        pack=pack,
+        recent=read.recent,
+        layers=read.layers,
+        as_read=read.as_read,
+        session_id=read.session_id,
+        state_of=read.state_of,
     )
 
 
