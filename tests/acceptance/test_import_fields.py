@@ -3,6 +3,7 @@
 from random import Random
 
 import httpx2
+import pytest
 
 from mnemon.access.grants import PERSONAL_GRANTS
 from mnemon.custody.aggregates import MEMBERSHIPS
@@ -14,6 +15,7 @@ TRIES = 60
 _ALLOWED = {200, 403, 409, 422}
 
 
+@pytest.mark.spliced_history
 def test_no_field_can_be_imported_that_breaks_what_reads_it(offline_server: Served) -> None:
     client = offline_server.client("acme")
     bound = offline_server.client("acme", user="ann", grants=PERSONAL_GRANTS)

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 import httpx2
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def assert_every_write_works(server: Served, client: Client, user: str = "ann") 
     assert client.get(f"/api/users/{user}/export").status_code == 200
 
 
+@pytest.mark.spliced_history
 def test_after_any_exports_in_any_order_every_write_works(offline_server: Served) -> None:
     numbers = count()
 

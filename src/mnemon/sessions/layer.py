@@ -1,6 +1,8 @@
 """The sessions' part of L6, the conversation so far, and the messages that follow the system prompt verbatim."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from mnemon.clock import format_time
 from mnemon.db.tx import Tx
@@ -114,6 +116,14 @@ def said_line(lead: str, said: str) -> LayerLine:
     return LayerLine(lead=lead, parts=tuple(LayerPart(text=one) for one in split_sentences(said)), joiner=" ")
 
 
+def _entry_parts(entry: str) -> Iterator[LayerPart]:
+    """Yield an entry of a summary, sentence by sentence, so that one of them can be left out."""
+    *before, last = split_sentences(entry) or [entry]
+    yield from (LayerPart(text=one.rstrip(".")) for one in before)
+    if last:
+        yield LayerPart(text=last)
+
+
 def _summary_lines(summary: SessionSummary) -> tuple[LayerLine, ...]:
     """Return a session's summary as lines of the prompt, without its empty parts."""
     named = (
@@ -125,7 +135,7 @@ def _summary_lines(summary: SessionSummary) -> tuple[LayerLine, ...]:
         ("Tone", [summary.tone]),
     )
     return tuple(
-        LayerLine(lead=f"{name}: ", parts=tuple(LayerPart(text=one) for one in lines if one))
+        LayerLine(lead=f"{name}: ", parts=tuple(chain.from_iterable(map(_entry_parts, lines))))
         for name, lines in named
         if any(lines)
     )
