@@ -189,6 +189,7 @@ def test_opening_a_run_and_re_examining_it(hand: Hand, server: Served) -> None:
         "Card", {"conviction_score": 61, "notes": "The range still holds.", "suggested_action": "HOLD"}
     )
     hand.goes_to("Results")
+    hand.opens("Trade decision")
     hand.opens("Kestrel")
     expect(page.get_by_role("heading", level=2, name="Events")).to_be_visible()
     hand.presses(page.get_by_role("button", name="Re-examine"))
